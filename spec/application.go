@@ -30,39 +30,39 @@ type Application struct {
 	Volumes     []Volume    `json:"volumes"`
 	Groups      []Group     `json:"units,omitempty"`
 	Inputs      []Input     `json:"inputs,omitempty"` // of the topology
-	Others      []Other     `json:"others,omitempty"` // of a draft: what cannot be packaged, or not yet
+	Others      []Other     `json:"others,omitempty"` // of a draft: nodes that cannot be packaged, or not yet
 }
 
 // Group is what its author deploys as one (a group of tosker.groups.DeploymentUnit).
 // Nothing here depends on it.
 type Group struct {
 	Name    string   `json:"name"`
-	Members []string `json:"members,omitempty"` // nodes, components and volumes; of groups in it, too
+	Members []string `json:"members,omitempty"` // nodes, components and volumes, also of groups in it
 }
 
-// Other is a node template that is neither a container, a component nor a
-// volume, or a component that is on no container yet. Only a draft has one.
+// Other is a node template of another type, or a component that is on no container yet.
+// Only drafts have them.
 type Other struct {
 	Name         string         `json:"name"`
 	Type         string         `json:"type"`
-	Host         string         `json:"host,omitempty"`         // what it is hosted on
-	Properties   map[string]any `json:"properties,omitempty"`   // that have a value
+	Host         string         `json:"host,omitempty"`         // its host
+	Properties   map[string]any `json:"properties,omitempty"`   // with a value
 	Requirements []Reach        `json:"requirements,omitempty"` // by name and target
 }
 
-// Reach is a requirement of an Other that leads to a node template.
+// Reach is a requirement of an Other with a target.
 type Reach struct {
 	Name   string `json:"name"`
 	Target string `json:"target"`
 }
 
-// Input is a topology input with the value that the model was made with.
+// Input is a topology input with its value.
 type Input struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`
 	Description string `json:"description,omitempty"`
 	Value       any    `json:"value"`
-	Secret      bool   `json:"secret,omitempty"` // the user gave it as one
+	Secret      bool   `json:"secret,omitempty"` // given as a Secret
 }
 
 // Node is a container of the application (tosker.nodes.Container).
@@ -71,7 +71,7 @@ type Node struct {
 	Type        string            `json:"type"`
 	Image       Image             `json:"image"`
 	Ports       []Port            `json:"ports,omitempty"`    // by container port
-	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port that its capability declares; 0: none
+	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port of its endpoint capability, or 0
 	Env         map[string]string `json:"env,omitempty"`
 	Command     string            `json:"command,omitempty"`
 	Shares      []Share           `json:"shares,omitempty"`  // by container path
@@ -99,11 +99,11 @@ type Unit struct {
 	Digest string `json:"digest,omitempty"` // of its configuration, as the unit reports it; empty: not known, and not compared
 }
 
-// Requirement is a requirement with a name of its own, which protocols know it
-// by: its target is among the connections, or what else it is, as well.
+// Requirement is a requirement with a name that protocols may use. Its target is also
+// among the connections, dependencies, storage, or is the host.
 type Requirement struct {
 	Name   string `json:"name"`
-	Class  string `json:"class"` // what it is to TosKer: host, connection, dependency or storage
+	Class  string `json:"class"` // its meaning for TosKer: host, connection, dependency or storage
 	Target string `json:"target"`
 }
 
@@ -112,19 +112,19 @@ type ImageKind string
 
 // The kinds of images (TosKer's artifact types, without their prefix).
 const (
-	ImageBase        ImageKind = "Image"              // an environment to put components in
-	ImageService     ImageKind = "Image.Service"      // runs by itself
+	ImageBase        ImageKind = "Image"              // a base for components
+	ImageService     ImageKind = "Image.Service"      // runs its own program
 	ImageFile        ImageKind = "Dockerfile"         // built from the archive
-	ImageFileService ImageKind = "Dockerfile.Service" // built from the archive, runs by itself
+	ImageFileService ImageKind = "Dockerfile.Service" // built from the archive, runs its own program
 )
 
-// Image is what a container is made from.
+// Image is the image of a container.
 type Image struct {
 	Kind ImageKind `json:"kind"`
-	Name string    `json:"name"` // reference with its registry, or the Dockerfile's path in the archive
+	Name string    `json:"name"` // reference with registry, or the Dockerfile's path in the archive
 }
 
-// Port publishes a container's port on the host; Host 0 publishes nothing.
+// Port publishes a container port on the host. If Host is 0, it is not published.
 type Port struct {
 	Container int    `json:"container"`
 	Host      int    `json:"host,omitempty"`
@@ -155,12 +155,12 @@ type Volume struct {
 type Component struct {
 	Name        string            `json:"name"`
 	Type        string            `json:"type"`
-	Host        string            `json:"host"`                  // what it is hosted on directly: a node or a component
-	Node        string            `json:"node"`                  // the container at the end of its hosts
-	Connections []string          `json:"connections,omitempty"` // nodes or components it dials by name
+	Host        string            `json:"host"`                  // its direct host: a node or component
+	Node        string            `json:"node"`                  // its container
+	Connections []string          `json:"connections,omitempty"` // nodes or components that it connects to
 	Depends     []string          `json:"depends,omitempty"`
 	Named       []Requirement     `json:"named,omitempty"`
-	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port that its capability declares; 0: none
+	Endpoint    int               `json:"endpoint,omitempty"` // the TCP port of its endpoint capability, or 0
 	Artifacts   []Artifact        `json:"artifacts,omitempty"`
 	Interfaces  []Interface       `json:"interfaces"`
 	Protocol    protocol.Protocol `json:"protocol"`
@@ -192,26 +192,26 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Task says how a component that finishes (toskose.nodes.Task) is run: its operation
-// Task.run, once for each index from 0 to Completions-1.
+// Task describes a component that finishes (toskose.nodes.Task). Its operation Task.run
+// runs once for each index from 0 to Completions-1.
 type Task struct {
 	Completions  int    `json:"completions"`        // 1 to 32
-	Parallelism  int    `json:"parallelism"`        // how many run at a time, on all replicas together
-	BackoffLimit int    `json:"backoff_limit"`      // how often an index that failed is tried again
-	Deadline     int    `json:"deadline,omitempty"` // seconds for all, from the first run on; 0: any time
+	Parallelism  int    `json:"parallelism"`        // runs at a time, on all replicas together
+	BackoffLimit int    `json:"backoff_limit"`      // retries of a failed index
+	Deadline     int    `json:"deadline,omitempty"` // seconds from the first run on; 0 for none
 	Rerun        string `json:"rerun"`              // RerunNever or RerunReplaced
-	FailOn       []int  `json:"fail_on,omitempty"`  // exit codes after which an index is not tried again, sorted
+	FailOn       []int  `json:"fail_on,omitempty"`  // exit codes without a retry, sorted
 }
 
-// The inputs of Task.run, which scripts see as INPUT_ and the name.
+// The inputs of Task.run, in scripts INPUT_ and the name.
 const (
 	TaskIndex       = "TASK_INDEX"
 	TaskCompletions = "TASK_COMPLETIONS"
 )
 
-// What becomes of what a Task did in a container that was replaced.
+// Values of Rerun: whether a Task runs again when its container is replaced.
 const (
-	RerunReplaced = "replaced" // it is done again
+	RerunReplaced = "replaced" // it runs again
 	RerunNever    = "never"    // it counts as done
 )
 
@@ -219,7 +219,7 @@ const (
 type Artifact struct {
 	Name string `json:"name"`
 	Type string `json:"type,omitempty"`
-	Path string `json:"path"` // slash-separated, relative to the archive's root, clean, within it
+	Path string `json:"path"` // slash-separated, relative to the archive's root, and clean
 }
 
 // Interface is a set of operations of a component.
@@ -228,7 +228,7 @@ type Interface struct {
 	Operations []Operation `json:"operations"`
 }
 
-// Operations returns the operations of all interfaces with their names, in order.
+// Operations iterates over the operations of all interfaces, in order.
 func (c Component) Operations() iter.Seq2[protocol.Operation, Operation] {
 	return func(yield func(protocol.Operation, Operation) bool) {
 		for _, i := range c.Interfaces {
@@ -261,33 +261,31 @@ func (c Component) Unimplemented() []protocol.Operation {
 type Operation struct {
 	Name    string           `json:"name"`
 	Script  string           `json:"script,omitempty"`  // path in the archive, as in Artifact
-	Files   []string         `json:"files,omitempty"`   // dependencies of the script: paths in the archive
-	Timeout int              `json:"timeout,omitempty"` // seconds a run may take; 0: any time
+	Files   []string         `json:"files,omitempty"`   // the script's dependencies: paths in the archive
+	Timeout int              `json:"timeout,omitempty"` // seconds a run may take; 0 for no limit
 	Inputs  []OperationInput `json:"inputs,omitempty"`
 }
 
-// OperationInput is an input of an operation: a value, or an artifact of the
-// component whose path inside the container is the value, or, where such a
-// path is a part of the value only, Parts.
+// OperationInput is an input of an operation. Its value is a value, the path of an
+// artifact in the container, or Parts with such a path.
 type OperationInput struct {
 	Name      string      `json:"name"`
 	Value     string      `json:"value,omitempty"`
-	Artifact  string      `json:"artifact,omitempty"`   // path in the archive, of this component's or another's artifact
-	Owner     string      `json:"owner,omitempty"`      // the component whose artifact it is
-	Parts     []InputPart `json:"parts,omitempty"`      // in order; all else but Name is empty then
-	FromInput string      `json:"from_input,omitempty"` // the topology input that the whole value comes from, if one
+	Artifact  string      `json:"artifact,omitempty"`   // path in the archive
+	Owner     string      `json:"owner,omitempty"`      // the component of the artifact
+	Parts     []InputPart `json:"parts,omitempty"`      // in order; only Name is set beside it
+	FromInput string      `json:"from_input,omitempty"` // the topology input whose whole value it is
 }
 
-// InputPart is a piece of an input's value: text, or the path of an artifact.
+// InputPart is a part of an input's value: a text, or the path of an artifact.
 type InputPart struct {
 	Text     string `json:"text,omitempty"`
 	Artifact string `json:"artifact,omitempty"`
 	Owner    string `json:"owner,omitempty"`
 }
 
-// Resolve returns the input's value where the paths of artifacts are known:
-// pathOf returns that of an artifact, which is a path in the archive, of the
-// component that owns it.
+// Resolve returns the input's value. pathOf returns the path in the container of an
+// artifact, by its component and its path in the archive.
 func (in OperationInput) Resolve(pathOf func(owner, artifact string) string) string {
 	switch {
 	case len(in.Parts) > 0:

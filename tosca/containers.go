@@ -21,7 +21,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// container makes the model of a container.
+// container returns the model of a container.
 func (c *compiler) container(n *node, policies *policies) spec.Node {
 	m := spec.Node{Name: n.Name, Type: n.Type.Name}
 	m.Image = c.image(n)
@@ -44,8 +44,8 @@ func (c *compiler) container(n *node, policies *policies) spec.Node {
 	return m
 }
 
-// volume makes the model of a volume. Its options are its properties, those in
-// driver_opts beside them.
+// volume returns the model of a volume. Its options are its properties; those in
+// driver_opts are merged.
 func (c *compiler) volume(n *node, policies *policies) spec.Volume {
 	m := spec.Volume{Name: n.Name, Type: n.Type.Name, Protocol: policies.of(n)}
 	set := func(name string, v *source.Node) {
@@ -89,8 +89,8 @@ func imageKind(chain []*grammar.Type) spec.ImageKind {
 	return ""
 }
 
-// image finds the one artifact of a container that it is made from: a
-// template's wins over those of its type.
+// image returns the image of a container, which must have exactly one. An image of the
+// template wins over those of its type.
 func (c *compiler) image(n *node) spec.Image {
 	check.ArtifactTypes(c.Graph, n.Node)
 	var images []resolve.Artifact
@@ -115,7 +115,7 @@ func (c *compiler) image(n *node) spec.Image {
 	}
 	a := images[0]
 	kind, of := imageKind(a.Chain), n.Of()+": artifact "+quote(a.Name)
-	if !check.Written(c.Graph, a.Artifact, of) {
+	if !check.IsConstant(c.Graph, a.Artifact, of) {
 		return spec.Image{Kind: kind}
 	}
 	if kind == spec.ImageFile || kind == spec.ImageFileService {
@@ -125,16 +125,14 @@ func (c *compiler) image(n *node) spec.Image {
 	return spec.Image{Kind: kind, Name: c.imageName(a, of)}
 }
 
-// unknownArtifact reports whether an artifact's type was found unknown: it may
-// have been meant as the image.
+// unknownArtifact reports whether an artifact has an unknown type. It may be the image.
 func (c *compiler) unknownArtifact(n *node) bool {
 	return slices.ContainsFunc(n.Artifacts, func(a *grammar.Artifact) bool {
 		return a.Type.Name != "" && n.Doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name) == nil
 	})
 }
 
-// hubs are the names of Docker Hub in repositories: an image without a
-// registry is there anyway.
+// hubs are names of Docker Hub. Images there need no registry.
 var hubs = []string{
 	"docker.io", "index.docker.io", "registry.hub.docker.com", "hub.docker.com",
 	"registry-1.docker.io", "registry.docker.io", "www.docker.com", "docker.com",
@@ -167,7 +165,7 @@ func (c *compiler) imageName(a resolve.Artifact, of string) string {
 	return name
 }
 
-// registryOf returns what prefixes the names of images in a repository.
+// registryOf returns the registry of a repository, to prefix image names.
 func registryOf(url string) string {
 	if _, rest, ok := strings.Cut(url, "://"); ok {
 		url = rest
@@ -182,8 +180,8 @@ func registryOf(url string) string {
 	return path.Join(host, rest)
 }
 
-// ports reads `ports`: host ports by container port, which may say its
-// protocol, as in "53/udp".
+// ports reads `ports`: host ports by container port. A key may have a protocol, as in
+// "53/udp".
 func (c *compiler) ports(n *node) []spec.Port {
 	var all []spec.Port
 	taken := map[spec.Port]bool{} // without those of the host
@@ -223,8 +221,8 @@ func port(text string) (int, bool) {
 	return int(n), err == nil
 }
 
-// checkPorts warns of one port of the host for two containers: on one host
-// that cannot be, on several it can.
+// checkPorts warns if two containers publish the same host port. They can run on
+// different hosts only.
 func (c *compiler) checkPorts(nodes []spec.Node) {
 	type hostPort struct {
 		port  int
@@ -278,7 +276,7 @@ func (c *compiler) shares(n *node) []spec.Share {
 	return all
 }
 
-// storage evaluates where volumes are attached: no two at one place.
+// storage returns the attached volumes, which need different locations.
 func (c *compiler) storage(n *node) []spec.Storage {
 	var all []spec.Storage
 	volumes := map[string]string{} // by location
@@ -301,7 +299,7 @@ func (c *compiler) storage(n *node) []spec.Storage {
 		}
 		at := path.Clean(r.Node.Text)
 		if other, taken := volumes[at]; taken {
-			c.Errorf(e.Pos, code.ReqTwice, "%s %q is that of volume %q already", of, at, other)
+			c.Errorf(e.Pos, code.ReqTwice, "%s %q is already used by volume %q", of, at, other)
 			continue
 		}
 		volumes[at] = e.target.Name
@@ -313,8 +311,8 @@ func (c *compiler) storage(n *node) []spec.Storage {
 	return all
 }
 
-// componentArtifacts makes the model's artifacts of a component: each must be
-// a file of the archive.
+// componentArtifacts returns the artifacts of a component, which must be files of the
+// archive.
 func (c *compiler) componentArtifacts(n *node) []spec.Artifact {
 	check.ArtifactTypes(c.Graph, n.Node)
 	var all []spec.Artifact
@@ -324,7 +322,7 @@ func (c *compiler) componentArtifacts(n *node) []spec.Artifact {
 			c.Errorf(a.Repository.Pos, code.ArtRepository, "%s is in repository %q, and nothing is fetched: put the file into the archive", what, a.Repository.Name)
 			continue
 		}
-		if !check.Written(c.Graph, a.Artifact, what) {
+		if !check.IsConstant(c.Graph, a.Artifact, what) {
 			continue
 		}
 		if p, ok := c.File(a.In, a.File, what); ok {

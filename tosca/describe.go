@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/data"
 )
 
-// Describe writes an application as text for people, in the order of the model.
+// Describe returns a text that describes an application.
 func Describe(app *spec.Application) []byte {
 	d := &description{}
 	d.line(0, "%s", strings.TrimSpace(app.Name+" "+app.Version))
@@ -54,13 +54,13 @@ func (d *description) line(depth int, format string, args ...any) {
 	d.WriteByte('\n')
 }
 
-// title begins what is said of a thing.
+// title begins the description of an item.
 func (d *description) title(format string, args ...any) {
 	d.WriteByte('\n')
 	d.line(0, format, args...)
 }
 
-// field writes a name and its values, one a line, or nothing for none.
+// field writes a name with its values, one a line. It writes nothing without values.
 func (d *description) field(name string, values ...string) {
 	for i, v := range values {
 		if i > 0 {
@@ -166,7 +166,7 @@ func (d *description) task(t spec.Task) {
 
 func (d *description) operation(name protocol.Operation, o spec.Operation) {
 	if o.Script == "" && len(o.Inputs) == 0 {
-		return // it changes the state and does nothing
+		return // it only changes the state
 	}
 	text := name.String()
 	if o.Script != "" {
@@ -248,7 +248,7 @@ func pairs(m map[string]string) []string {
 	return all
 }
 
-// shownText is a text as it is where it is plain, and quoted where it is not.
+// shownText quotes a text unless it is plain.
 func shownText(s string) string {
 	quoted := strconv.Quote(s)
 	if s != "" && quoted == `"`+s+`"` && strings.TrimSpace(s) == s {
@@ -268,7 +268,7 @@ func shownValue(v any) string {
 	}
 }
 
-// shownAny is a text as it is where it is plain, and anything else as JSON.
+// shownAny returns a plain text as it is, and any other value as JSON.
 func shownAny(v any) string {
 	if text, ok := v.(string); ok {
 		return shownText(text)

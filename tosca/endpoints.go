@@ -9,9 +9,9 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// endpoint returns the TCP port that a node declares in a capability for its clients
-// (tosca.capabilities.Endpoint); 0: none. Of several capabilities that have a port,
-// the one called endpoint counts.
+// endpoint returns the TCP port of a node's endpoint capability
+// (tosca.capabilities.Endpoint), or 0. If several capabilities have a port, the one
+// named endpoint wins.
 func (c *compiler) endpoint(n *node) int {
 	declared := 0
 	for _, name := range inherit.Keys(n.Typ.Caps) {

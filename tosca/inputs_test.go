@@ -97,7 +97,7 @@ func TestAnInputOfEachTypeIsGivenOnACommandLine(t *testing.T) {
 		{"map", `{"a": "b"}`, `{"a":"b"}`},
 		{"map", "a: b", `{"a":"b"}`},
 		{"map", "{a: 1}", `input "map"[a] must be a string: put 1 in quotes`},
-		{"map", "{a: b, a: c}", `input "map" must be a map, written in YAML: key "a" is here twice (first in line 1)`},
+		{"map", "{a: b, a: c}", `input "map" must be a map, written in YAML: key "a" is defined twice (first in line 1)`},
 		{"version", "1.10", `"1.10"`},
 		{"version", "2", `"2"`},
 		{"version", "1.2.3.beta-4", `"1.2.3.beta-4"`},

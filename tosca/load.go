@@ -18,41 +18,39 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// Options are what the user adds to a document.
+// Options are settings of the user.
 type Options struct {
-	// Inputs are values of topology inputs by name: strings, booleans, numbers,
-	// lists ([]any) and maps (map[string]any). A string for an input of another
-	// type is read as YAML, as from a command line, and where one is wrong, its
-	// place is "--input NAME". A Secret is a string that no diagnostic has.
+	// Inputs are the values of topology inputs by name: strings, booleans, numbers,
+	// lists ([]any) and maps (map[string]any). A string for an input of another type is
+	// parsed as YAML. The position of an invalid value is "--input NAME". A Secret is a
+	// string that no diagnostic shows.
 	Inputs map[string]any
-	// InputFile is a file of inputs, YAML or JSON; Inputs win over it. Values in
-	// it have the types that the file gives them.
+	// InputFile is a YAML or JSON file of inputs. Inputs take precedence.
 	InputFile *InputFile
-	// Draft accepts what someone is still writing, and what is not for TosKer: a
-	// required input without a value, a file without a topology, what is left to
-	// be chosen or substituted, and nodes of other types are warnings. What
-	// depends on such an input is not in the model, and such nodes are among its
-	// Others.
+	// Draft accepts incomplete documents, and nodes of types other than TosKer's.
+	// Warnings replace errors about required inputs without a value, a missing topology,
+	// open choices and substitutions, and other nodes. Values that depend on a missing
+	// input are not in the model; other nodes are in Others.
 	Draft bool
-	// Withhold leaves out of a draft's model the secrets that the user gave, and what
-	// depends on them: each Secret, and what the name of an input calls one.
+	// Withhold removes the user's secrets, and values that depend on them, from the
+	// model of a draft: each Secret, and inputs whose name is that of a secret.
 	Withhold bool
-	// Hosts are images by the names of containers. Where one of them alone is not in the
-	// topology, and a component leaves its host to a filter that no container fulfils,
-	// it is hosted on a container of this name and image.
+	// Hosts are images by container name. If exactly one of these containers is not in
+	// the topology, it is added for components that leave their host to a filter which
+	// no container passes.
 	Hosts map[string]string
-	// Operations are those of components, by their full names, that the user has
-	// decided about. One that no transition names is not warned of then.
+	// Operations are full names of operations by component, for which the user has made
+	// a decision. They get no warning if no transition names them.
 	Operations map[string][]string
-	// Places is filled with where the document says what later steps report about; nil: it is not.
+	// Places, if not nil, is filled with positions for diagnostics of later steps.
 	Places Places
 }
 
-// Places are positions in the documents, by what is written there. The model has none, so
-// that it does not change with the layout of a document.
+// Places are positions in the documents, by item. They are not part of the model, so
+// that the layout of a document does not change it.
 type Places map[string]diag.Position
 
-// ShareOf returns the key of a container's bind mount of a host path, by its path there.
+// ShareOf returns the key of a container's bind mount, by its path in the container.
 func ShareOf(container, at string) string { return container + " share_data " + at }
 
 // OptionsOf returns the key of a volume's options.
@@ -64,7 +62,7 @@ func (c *compiler) note(key string, at diag.Position) {
 	}
 }
 
-// Secret is the value of an input that is shown nowhere, whatever the input's name.
+// Secret is the value of an input that is never shown, whatever its name.
 type Secret = resolve.Secret
 
 // InputFile is a file of inputs as the user named it, with its content.
@@ -73,15 +71,14 @@ type InputFile struct {
 	Data []byte
 }
 
-// HasSecrets reports whether the names in the file say that there are secrets in it:
-// then none of its lines should be shown. Diagnostics have none of its secrets.
+// HasSecrets reports whether a name in the file is that of a secret. Then no line of the
+// file may be shown. Diagnostics contain no secrets.
 func (f *InputFile) HasSecrets() bool { return (*resolve.InputFile)(f).HasSecrets() }
 
-// Load makes the application of the archive's entry definition. The list holds
-// every problem, sorted, warnings too. The application is nil exactly when the
-// error is not; the error is the list when that holds an error, and otherwise
-// says why the archive could not be read or that ctx ended. The archive stays
-// open.
+// Load returns the application of the archive's entry definition. The list contains all
+// diagnostics, sorted, with warnings. The application is nil if and only if the error is
+// not. The error is the list if it contains an error; otherwise the archive could not be
+// read, or ctx ended. Load does not close the archive.
 func Load(ctx context.Context, archive *csar.Archive, opts Options) (*spec.Application, diag.List, error) {
 	var found diag.Collector
 	docs, err := grammar.Load(ctx, archive, archive.Entry(), &found)
@@ -105,8 +102,7 @@ func Load(ctx context.Context, archive *csar.Archive, opts Options) (*spec.Appli
 	return app, list, nil
 }
 
-// hostOf makes the template of the one container that is not in the topology; nil
-// where there is none, or several.
+// hostOf returns a template for the only container that is not in the topology, or nil.
 func hostOf(doc *grammar.Document, images map[string]string) *grammar.NodeTemplate {
 	var host *grammar.NodeTemplate
 	for name, image := range images {
@@ -124,18 +120,18 @@ func hostOf(doc *grammar.Document, images map[string]string) *grammar.NodeTempla
 	return host
 }
 
-// compiler gives a service template the meaning that TosKer gives it. It goes
-// on where resolve ends, and reports through it.
+// compiler makes the model from a resolved service template, and reports through its
+// graph.
 type compiler struct {
 	*resolve.Graph
 	archive *csar.Archive
 	draft   bool
 	decided map[string][]string // operations by component
 	places  Places
-	nodes   []*node // in the order written
+	nodes   []*node // as written
 	byNode  map[*resolve.Node]*node
-	scripts map[string]bool // scripts that were looked into
-	images  map[string]bool // names of images that are right
+	scripts map[string]bool // checked scripts
+	images  map[string]bool // valid image names
 }
 
 func (c *compiler) compile(ctx context.Context) (*spec.Application, error) {
@@ -152,7 +148,7 @@ func (c *compiler) compile(ctx context.Context) (*spec.Application, error) {
 	return c.application(ctx)
 }
 
-// application makes the model of what the steps before found.
+// application makes the model from the results of the other steps.
 func (c *compiler) application(ctx context.Context) (*spec.Application, error) {
 	app := c.emptyApplication()
 	c.makeRoom(app)
@@ -162,7 +158,7 @@ func (c *compiler) application(ctx context.Context) (*spec.Application, error) {
 			return nil, err
 		}
 		if n.Typ == nil || c.Spent() {
-			continue // said so
+			continue // already reported
 		}
 		switch n.kind {
 		case container:
@@ -194,7 +190,7 @@ func (c *compiler) application(ctx context.Context) (*spec.Application, error) {
 	return app, nil
 }
 
-// makeRoom returns the lists of the model their sizes: their elements are large.
+// makeRoom allocates the lists of the model, as their elements are large.
 func (c *compiler) makeRoom(app *spec.Application) {
 	var count [volume + 1]int
 	for _, n := range c.nodes {
@@ -205,9 +201,9 @@ func (c *compiler) makeRoom(app *spec.Application) {
 	app.Volumes = make([]spec.Volume, 0, count[volume])
 }
 
-// sortBy sorts by names. The elements are large, so each is moved only once.
+// sortBy sorts by name. It moves each element once, as elements are large.
 func sortBy[T any](all []T, name func(*T) string) {
-	from := make([]int, len(all)) // where the element of each place is now
+	from := make([]int, len(all)) // position of the element at each index
 	for i := range from {
 		from[i] = i
 	}
@@ -222,7 +218,7 @@ func sortBy[T any](all []T, name func(*T) string) {
 	}
 }
 
-// emptyApplication is what the document says of the application as a whole.
+// emptyApplication returns an application with its name, version and description.
 func (c *compiler) emptyApplication() *spec.Application {
 	app := &spec.Application{
 		Format: spec.FormatVersion,
@@ -236,16 +232,15 @@ func (c *compiler) emptyApplication() *spec.Application {
 	return app
 }
 
-// part is a part of a file, up to the next one.
+// part is a part of a file that ends at the next part.
 type part struct {
 	at      diag.Position
-	matters bool // to a container, component or volume
+	matters bool // for a container, component or volume
 }
 
-// demote makes warnings of the errors that no container, component or volume can
-// come to feel, in a document that has some: those in outputs, workflows and
-// substitution mappings, in nodes, groups and policies that are none of TosKer's, and
-// in types that none of these is of.
+// demote turns errors into warnings that cannot affect a container, component or volume,
+// if the document has any: errors in outputs, workflows and substitution mappings, in
+// nodes, groups and policies of types other than TosKer's, and in unused types.
 func (c *compiler) demote() {
 	if c.Errors() == 0 {
 		return
@@ -267,10 +262,10 @@ func (c *compiler) demote() {
 	})
 }
 
-// idle are the parts of a topology that nobody here executes.
+// idle are the parts of a topology without effect.
 var idle = map[string]bool{"outputs": true, "workflows": true, "substitution_mappings": true}
 
-// parts lists the parts of all files.
+// parts returns the parts of all files.
 func (c *compiler) parts() []part {
 	var all []part
 	add := func(at diag.Position, matters bool) { all = append(all, part{at, matters}) }
@@ -301,9 +296,9 @@ func (c *compiler) parts() []part {
 	return all
 }
 
-// usedTypes are the names of the types of nodes, groups and policies that TosKer's meaning has to
-// do with: those of its nodes, of deployment units, of protocols, and of groups that
-// protocols are for.
+// usedTypes returns the names of node, group and policy types that have a meaning for
+// TosKer: of its nodes, of deployment units, of protocols, and of groups that are
+// targets of protocols.
 func (c *compiler) usedTypes() map[string]bool {
 	used := map[string]bool{}
 	add := func(chain []*grammar.Type) {

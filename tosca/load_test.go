@@ -371,9 +371,9 @@ func TestALoneTemplateIsReadWithWhatItImportsFromBeyondItsFolder(t *testing.T) {
 	for opened, want := range map[string]string{
 		"shop/app.yaml": `TOSCA-CSAR-012 ../types/base.yaml:2:47: import "linked.yaml" cannot be read: "../types/linked.yaml" is a symbolic link; an archive holds files and folders only
 TOSCA-IMP-001 app.yaml:2:31: warning: import "../types/gone.yaml" is not at hand (looked for "../types/gone.yaml"): names that it may define are not checked
-TOSCA-IMP-001 app.yaml:2:51: warning: import "../types/list.txt" leads out of the folder of the template, and its name is not that of a YAML file: names that it may define are not checked
+TOSCA-IMP-001 app.yaml:2:51: warning: import "../types/list.txt" is outside of the folder of the template, and not a YAML file: names that it may define are not checked
 TOSCA-VAL-001 app.yaml:3:76: node template "a": property "size" must be an integer, not "x"
-TOSCA-TYPE-001 app.yaml:3:91: warning: node template "b": unknown node type "my.Bsae": it may be in a file that is not at hand (did you mean "my.Base"?)
+TOSCA-TYPE-001 app.yaml:3:91: warning: node template "b": unknown node type "my.Bsae": it may be in a missing file (did you mean "my.Base"?)
 `,
 	} {
 		a, err := csar.Open(filepath.Join(dir, filepath.FromSlash(opened)))
@@ -475,7 +475,7 @@ topology_template:
 		}
 	}
 	for _, hosts := range []map[string]string{nil, {"other": "redis:8"}, {"a": "x", "b": "y"}} {
-		if _, err := load(hosts); err == nil || !strings.Contains(err.Error(), `component "api": requirement "host" waits for a node that keeps supported_sw {"node":"6.x"}, and there is none: add it, or name an image for it in toskose.yml`) {
+		if _, err := load(hosts); err == nil || !strings.Contains(err.Error(), `component "api": requirement "host" needs a node with supported_sw {"node":"6.x"}, and there is none: add it, or name an image for it in toskose.yml`) {
 			t.Errorf("%v: %v", hosts, err)
 		}
 	}

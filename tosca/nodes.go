@@ -11,18 +11,18 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// The types of TosKer that the model is made of.
+// TosKer's types in the model.
 const (
 	typeContainer = "tosker.nodes.Container"
 	typeSoftware  = "tosker.nodes.Software"
 	typeVolume    = "tosker.nodes.Volume"
 )
 
-// kind is what a node template is in TosKer's terms.
+// kind is the kind of a node template in TosKer.
 type kind uint8
 
 const (
-	foreign kind = iota // none of TosKer's, and said so
+	foreign kind = iota // not of TosKer's types (already reported)
 	container
 	software
 	volume
@@ -45,7 +45,8 @@ func kindOf(t *inherit.NodeType) kind {
 	}
 }
 
-// noun is what a node of a type is called in messages, if it is one of TosKer's.
+// noun returns the noun for nodes of a type in messages, or "" for types other than
+// TosKer's.
 func noun(t *inherit.NodeType) string {
 	if k := kindOf(t); k != foreign {
 		return k.String()
@@ -53,24 +54,24 @@ func noun(t *inherit.NodeType) string {
 	return ""
 }
 
-// attribute is what an attribute of a node is before it runs: a container is reached
-// by its name.
+// attribute returns an attribute of a node before it runs. The address of a container is
+// its name.
 func attribute(n *resolve.Node, name string) (value string, ok bool) {
 	return n.Name, name == "private_address" && kindOf(n.Typ) == container
 }
 
-// node is a node template with what it is to TosKer.
+// node is a node template with its meaning for TosKer.
 type node struct {
 	*resolve.Node
 	kind   kind
 	edges  []*edge
-	host   *node // what it is hosted on; nil: nothing, or said so
-	base   *node // the container at the end of its hosts, or itself; nil: said so
+	host   *node // nil if none or invalid (already reported)
+	base   *node // its container; nil if invalid (already reported)
 	walked bool
-	left   bool // not in the model: foreign, unknown, or not hosted on a container yet
+	left   bool // not in the model: foreign, unknown, or without a container
 }
 
-// edge is a requirement that leads to another node.
+// edge is a requirement with a target.
 type edge struct {
 	*resolve.Edge
 	class    string // protocol.Host, …
@@ -78,7 +79,7 @@ type edge struct {
 	location *source.Node // of storage
 }
 
-// classify finds what each node is to TosKer.
+// classify sets the kind of each node.
 func (c *compiler) classify() {
 	made := make([]node, len(c.Nodes))
 	c.nodes = make([]*node, 0, len(made))
@@ -106,9 +107,8 @@ func (c *compiler) classify() {
 	}
 }
 
-// refuse says that a node of a foreign type cannot be packaged. Someone who
-// only looks at a document hears of it where the document has nodes of TosKer's
-// types beside it: otherwise it is not meant to be packaged at all.
+// refuse reports that a node of a foreign type cannot be packaged. In a draft it does so
+// only if the document also has TosKer's nodes, as others are not meant to be packaged.
 func (c *compiler) refuse(n *node, own bool) {
 	if c.draft && !own {
 		return
@@ -117,23 +117,22 @@ func (c *compiler) refuse(n *node, own bool) {
 		n.Name, n.Type.Name, typeContainer, typeSoftware, typeVolume)
 }
 
-// refuseUnknown says that a node cannot be packaged whose type may be in a file that
-// is not at hand, where all else that was said of it is a warning.
+// refuseUnknown reports that a node cannot be packaged because a missing file may define
+// its type.
 func (c *compiler) refuseUnknown(n *node) {
 	if !c.draft && n.Type.Name != "" && n.Doc.Scope().Open() {
-		c.Errorf(n.Type.Pos, code.TypeForeign, "node template %q is of type %q, of which nothing is known, so it cannot be packaged", n.Name, n.Type.Name)
+		c.Errorf(n.Type.Pos, code.TypeForeign, "node template %q is of type %q, which is unknown, so it cannot be packaged", n.Name, n.Type.Name)
 	}
 }
 
 func quote(s string) string { return diag.Quote(s) }
 
-// isName reports whether a name is what it must be to serve as a host name, a
-// folder, and a part of a program's name.
+// isName reports whether a name is valid as a host name, a folder, and a part of a
+// program's name.
 func isName(s string) bool { return isWord(s, "_.-") }
 
-// isWord reports whether a text is of letters, digits and further characters, and
-// begins with a letter or a digit. Each node has many such names, for which a
-// regular expression takes its time.
+// isWord reports whether a text consists of letters, digits and further characters, and
+// begins with a letter or digit. A regular expression is too slow for the many names.
 func isWord(s, further string) bool {
 	if len(s) > maxName {
 		return false
@@ -152,8 +151,8 @@ const maxName = 63
 
 const nameSentence = "a name here is of letters, digits, '_', '.' and '-', begins with a letter or a digit, and has at most 63 characters"
 
-// checkNames: nodes, components and volumes share one namespace, in which case
-// does not count, for that is how names resolve on a network.
+// checkNames reports names that differ by case only. Nodes, components and volumes share
+// one namespace without case, as names on a network do.
 func (c *compiler) checkNames() {
 	folded := make(map[string]*node, len(c.nodes))
 	for _, n := range c.nodes {

@@ -22,7 +22,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// component makes the model of a component.
+// component returns the model of a component.
 func (c *compiler) component(n *node, policies *policies) spec.Component {
 	m := spec.Component{Name: n.Name, Type: n.Type.Name}
 	if n.host != nil {
@@ -56,8 +56,9 @@ func (c *compiler) component(n *node, policies *policies) spec.Component {
 	return m
 }
 
-// withFree returns a component's protocol with what is implemented and no
-// transition names, in interfaces of its own: it may run, but it changes no state.
+// withFree adds implemented operations that no transition names to a component's
+// protocol. They are in interfaces other than Standard, may run, and do not change the
+// state.
 func (c *compiler) withFree(n *node, policies *policies, m spec.Component, ifaces map[string]*inherit.Interface) protocol.Protocol {
 	p := policies.of(n)
 	named := p.Operations()
@@ -68,7 +69,7 @@ func (c *compiler) withFree(n *node, policies *policies, m spec.Component, iface
 		at := ifaces[name.Interface].Operations[name.Name].At.Implementation.Pos
 		if _, own := policies.own[n]; name.Interface == protocol.Standard {
 			if !own {
-				continue // it is not one of Standard's, which is said
+				continue // not in Standard (already reported)
 			}
 			c.Warnf(at, code.PolicyFree, "%s: operation %q never runs: no transition of its protocol names it", n.Of(), name)
 			continue
@@ -91,7 +92,7 @@ func (c *compiler) modelInterface(n *node, name string, i *inherit.Interface) sp
 		o := i.Operations[op]
 		made := spec.Operation{Name: op, Timeout: o.At.Timeout}
 		if len(o.Inputs) == 0 && o.At.Implementation.Name == "" && o.At.Primary == nil && len(o.At.Dependencies) == 0 && isWord(op, "_-") {
-			m.Operations = append(m.Operations, made) // as most are
+			m.Operations = append(m.Operations, made) // the common case
 			continue
 		}
 		of := n.Of() + ": operation " + quote(protocol.Operation{Interface: name, Name: op}.String())
@@ -100,7 +101,7 @@ func (c *compiler) modelInterface(n *node, name string, i *inherit.Interface) sp
 		}
 		made.Inputs = c.operationInputs(n, o, of)
 		for _, a := range o.At.Artifacts() {
-			check.Written(c.Graph, a, of)
+			check.IsConstant(c.Graph, a, of)
 		}
 		if o.At.Implementation.Name != "" {
 			var found bool
@@ -119,13 +120,13 @@ func (c *compiler) modelInterface(n *node, name string, i *inherit.Interface) sp
 	return m
 }
 
-// script finds the file of an implementation: a path, or else the name of an
-// artifact of the node (TOSCA 1.3, 3.6.16).
+// script returns the file of an implementation: a path, or the name of an artifact of
+// the node (TOSCA 1.3, 3.6.16).
 func (c *compiler) script(n *node, o *grammar.Operation, ref grammar.Ref, of string) (string, bool) {
 	if !c.IsFile(o.File, ref.Name) {
 		if a, ok := c.Artifact(n.Node, ref.Name); ok {
 			within, _ := grammar.Within(a.In, a.File.Name)
-			return within, c.IsFile(a.In, a.File.Name) // said where the artifact is
+			return within, c.IsFile(a.In, a.File.Name) // reported at the artifact
 		}
 	}
 	return c.File(o.File, ref, of)
@@ -133,7 +134,7 @@ func (c *compiler) script(n *node, o *grammar.Operation, ref grammar.Ref, of str
 
 var variableRule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// operationInputs evaluates the inputs of an operation. Each is an environment
+// operationInputs returns the inputs of an operation. Each becomes an environment
 // variable, INPUT_ and its name in capitals.
 func (c *compiler) operationInputs(n *node, o *inherit.Operation, of string) []spec.OperationInput {
 	if len(o.Inputs) == 0 {
@@ -172,7 +173,7 @@ func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of 
 		if p.Def != nil && p.Def.Required {
 			c.Errorf(p.At.Pos, code.OpMissing, "%s is required, and has neither a value nor a default", of)
 		}
-		// An empty value that was written is one; one that nobody wrote is none.
+		// An explicit empty value is kept, a missing one is not.
 		return spec.OperationInput{Name: name}, p.Value != nil
 	}
 	at := n.Place(of)
@@ -185,7 +186,7 @@ func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of 
 	if !r.OK || !c.Spend(r.Size) || !c.Values.Check(r.Node, p.Def, at) {
 		return spec.OperationInput{}, false
 	}
-	text := data.Text(c.Values.Meant(r.Node, p.Def))
+	text := data.Text(c.Values.Convert(r.Node, p.Def))
 	if len(text) > data.MaxText || !c.Spend(len(text)) {
 		c.Errorf(p.At.Pos, code.ValueLarge, "%s is longer than the %d bytes that a variable can hold", of, data.MaxText)
 		return spec.OperationInput{}, false
@@ -193,8 +194,8 @@ func (c *compiler) operationInput(n *node, name string, p inherit.Parameter, of 
 	return c.withArtifacts(n, spec.OperationInput{Name: name, FromInput: r.Input}, text, of, written.Pos())
 }
 
-// withArtifacts turns the markers of get_artifact into what they stand for; ok
-// is false where that is not a file in the component's container.
+// withArtifacts replaces the markers of get_artifact. It returns false if an artifact is
+// not a file in the component's container.
 func (c *compiler) withArtifacts(n *node, in spec.OperationInput, text, of string, at diag.Position) (_ spec.OperationInput, ok bool) {
 	pieces := strings.Split(text, data.Marker)
 	if len(pieces) == 1 {
@@ -208,10 +209,10 @@ func (c *compiler) withArtifacts(n *node, in spec.OperationInput, text, of strin
 			}
 			continue
 		}
-		ref, _ := c.Marked(piece)
+		ref, _ := c.ArtifactByMarker(piece)
 		switch owner := c.byNode[ref.Node]; {
 		case owner == nil || (owner.kind == software && ref.Path == ""):
-			return in, false // said where the artifact is
+			return in, false // reported at the artifact
 		case owner.kind != software:
 			c.Errorf(at, code.FunctionEntity, "%s: get_artifact names %q, which is not a component, so its artifacts are not files", of, owner.Name)
 			return in, false
@@ -228,12 +229,12 @@ func (c *compiler) withArtifacts(n *node, in spec.OperationInput, text, of strin
 	return in, true
 }
 
-// providers returns the names that the node connects to and depends on, sorted.
+// providers returns the sorted targets of connections and dependencies.
 func (n *node) providers() (connections, depends []string) {
 	return n.targets(protocol.Connection), n.targets(protocol.Dependency)
 }
 
-// targets returns the names of what a class of requirements leads to, sorted.
+// targets returns the sorted targets of a class of requirements.
 func (n *node) targets(class string) []string {
 	var all []string
 	for i, e := range n.edges {
@@ -249,7 +250,7 @@ func (n *node) targets(class string) []string {
 	return slices.Compact(all)
 }
 
-// namedRequirements returns the requirements with names of their own, by name and target.
+// namedRequirements returns the named requirements, sorted by name and target.
 func (n *node) namedRequirements() []spec.Requirement {
 	var all []spec.Requirement
 	for _, e := range n.edges {
@@ -263,7 +264,7 @@ func (n *node) namedRequirements() []spec.Requirement {
 	return slices.Compact(all)
 }
 
-// other makes the model of what is shown, but cannot be packaged.
+// other returns the model of a node that cannot be packaged.
 func (n *node) other() spec.Other {
 	m := spec.Other{Name: n.Name, Type: n.Type.Name, Properties: n.Values()}
 	if n.Host != nil {
@@ -279,9 +280,9 @@ func (n *node) other() spec.Other {
 	return m
 }
 
-// checkComponentPorts warns of two components of one container that are given
-// one port: the container has one network, so the second cannot listen. A
-// component's port is its property of this name, or that of a capability.
+// checkComponentPorts warns if two components of a container have the same port, as only
+// one can listen. The port of a component is its property "port", or that of a
+// capability.
 func (c *compiler) checkComponentPorts() {
 	type socket struct {
 		container *node
@@ -303,7 +304,7 @@ func (c *compiler) checkComponentPorts() {
 	}
 }
 
-// portsOf returns the ports that a component says it listens on.
+// portsOf returns the ports of a component, with positions.
 func (c *compiler) portsOf(n *node) map[int]diag.Position {
 	var ports map[int]diag.Position
 	take := func(v, written *source.Node) {
@@ -332,16 +333,16 @@ func (c *compiler) portsOf(n *node) map[int]diag.Position {
 	return ports
 }
 
-// maxFirstLine bounds what is read of a script: a kernel reads less of a #! line.
+// maxFirstLine bounds the part of a script that is read; kernels read less of a #! line.
 const maxFirstLine = 512
 
-// RunsItself reports whether a kernel executes a file that begins so; /bin/sh
-// runs other scripts.
+// RunsItself reports whether a kernel executes a file with this beginning. Other scripts
+// run in /bin/sh.
 func RunsItself(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("#!")) || bytes.HasPrefix(head, []byte("\x7fELF"))
 }
 
-// checkScript warns of a script that its interpreter cannot run, once for each.
+// checkScript warns once of a script without a valid interpreter.
 func (c *compiler) checkScript(name string, at diag.Position, of string) {
 	if c.scripts[name] {
 		return
@@ -352,7 +353,7 @@ func (c *compiler) checkScript(name string, at diag.Position, of string) {
 	c.scripts[name] = true
 	f, err := c.archive.Open(name)
 	if err != nil {
-		return // what cannot be read is said when it is packaged
+		return // reported when it is packaged
 	}
 	defer f.Close()
 	line, _ := bufio.NewReaderSize(io.LimitReader(f, maxFirstLine), maxFirstLine).ReadString('\n')

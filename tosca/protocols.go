@@ -14,8 +14,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// protocolReader reads a protocol for one node: every name in it must be one
-// of the node's.
+// protocolReader reads a node's protocol and checks its names.
 type protocolReader struct {
 	*compiler
 	n            *node
@@ -89,7 +88,7 @@ func (r *protocolReader) fields(n *source.Node, what string, names ...string) ma
 	return found
 }
 
-// names reads a list of names, each one of those known.
+// names reads a list of known names.
 func (r *protocolReader) names(n *source.Node, what, kind string, known []string) []string {
 	if n.IsNull() {
 		return nil
@@ -132,10 +131,10 @@ func (r *protocolReader) readStates(n *source.Node) []protocol.State {
 	return all
 }
 
-// state reads the name of a state, which must be one of the protocol's.
+// state reads the name of a state of the protocol.
 func (r *protocolReader) state(n *source.Node, what string) string {
 	if n == nil {
-		return "" // said so
+		return "" // already reported
 	}
 	if !slices.Contains(r.states, n.Text) {
 		r.Unknown(n.Pos(), code.PolicyState, n.Text, r.states, "%s: %s names state %q, which the protocol does not have", r.of, what, n.Text)
@@ -197,7 +196,7 @@ const (
 	typeUnit     = "tosker.groups.DeploymentUnit"
 )
 
-// units makes the model of the deployment units.
+// units returns the deployment units.
 func (c *compiler) units() []spec.Group {
 	var all []spec.Group
 	for _, t := range c.Topo.Groups {
@@ -216,14 +215,13 @@ func (c *compiler) units() []spec.Group {
 	return all
 }
 
-// policies are the protocols of nodes: those that policies give them, and the
-// usual ones, which nodes of one kind share.
+// policies are the protocols of nodes: from policies, and the defaults by kind.
 type policies struct {
 	own                               map[*node]protocol.Protocol
 	container, volume, software, task protocol.Protocol
 }
 
-// of returns a node's protocol: its policy's, or the default of its kind.
+// of returns a node's protocol: from its policy, or the default of its kind.
 func (p *policies) of(n *node) protocol.Protocol {
 	if own, ok := p.own[n]; ok {
 		return own
@@ -240,23 +238,22 @@ func (p *policies) of(n *node) protocol.Protocol {
 	}
 }
 
-// protocols reads all policies. One that is not a protocol says nothing about
-// what is run; its names are checked all the same.
+// protocols reads the policies that are protocols, and checks names in others.
 func (c *compiler) protocols() *policies {
 	all, by := map[*node]protocol.Protocol{}, map[*node]string{}
 	for _, p := range c.Policies {
-		if p.Typ == nil || p.Unfit || !inherit.ChainHas(c.Chain(p.Typ), typeProtocol) {
+		if p.Typ == nil || p.Invalid || !inherit.ChainHas(c.Chain(p.Typ), typeProtocol) {
 			continue
 		}
 		of := "policy " + quote(p.Name)
 		if len(p.Targets) == 0 {
-			c.Warnf(p.Pos, code.PolicyIdle, "%s is a protocol of nothing: it has no targets", of)
+			c.Warnf(p.Pos, code.PolicyIdle, "%s is a protocol without targets, so it has no effect", of)
 		}
 		props := p.Values()
 		for _, target := range p.Nodes {
 			n := c.byNode[target]
 			if by[n] == p.Name {
-				continue // it is in a group, too
+				continue // also in a group
 			}
 			if other, twice := by[n]; twice {
 				c.Errorf(p.Pos, code.PolicyTwice, "%s gives %s a protocol, and so does policy %q", of, n.Of(), other)

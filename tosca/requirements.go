@@ -12,8 +12,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// classes are what relationships mean to TosKer, whatever a requirement is
-// called.
+// classes maps relationship types to their meaning for TosKer, regardless of the
+// requirement's name.
 var classes = map[string]string{
 	"tosca.relationships.HostedOn":   protocol.Host,
 	"tosca.relationships.ConnectsTo": protocol.Connection,
@@ -30,7 +30,7 @@ func classOf(chain []*grammar.Type) string {
 	return ""
 }
 
-// linkNodes finds what the edges mean to TosKer.
+// linkNodes sets the meaning of each edge.
 func (c *compiler) linkNodes() {
 	for _, n := range c.nodes {
 		if n.kind == foreign {
@@ -48,8 +48,8 @@ func (c *compiler) linkNodes() {
 	}
 }
 
-// checkRepeated warns of a connection or dependency that is written again: once
-// is enough, so another node may have been meant.
+// checkRepeated warns of a repeated connection or dependency, as the author may have
+// meant another node.
 func (c *compiler) checkRepeated(n *node) {
 	if len(n.edges) < 2 {
 		return
@@ -71,16 +71,16 @@ func (c *compiler) checkRepeated(n *node) {
 	}
 }
 
-// link makes one edge; nil where something is wrong with it, which is reported.
+// link returns one edge, or nil if it has an error, which is reported.
 func (c *compiler) link(n *node, r *resolve.Edge) *edge {
 	of := func() string { return n.Of() + ": requirement " + quote(r.Name) }
 	e := &edge{Edge: r, class: c.class(r.Relation, r.Def), target: c.byNode[r.Target]}
 	if e.class == "" {
-		c.Errorf(r.Pos, code.ReqClass, "%s has a relationship that is derived from none of HostedOn, ConnectsTo, DependsOn and AttachesTo", of())
+		c.Errorf(r.Pos, code.ReqClass, "%s has a relationship that is not derived from HostedOn, ConnectsTo, DependsOn or AttachesTo", of())
 		return nil
 	}
 	if e.target.kind == foreign {
-		return nil // said so
+		return nil // already reported
 	}
 	if !accepts(e.class, e.target.kind) {
 		c.Errorf(r.Node.Pos, code.ReqKind, "%s names %q, which is a %s and cannot be a %s", of(), e.target.Name, e.target.kind, e.class)
@@ -93,8 +93,8 @@ func (c *compiler) link(n *node, r *resolve.Edge) *edge {
 	return e
 }
 
-// class is a requirement's meaning by its relationship, or else by the
-// capability that it asks for.
+// class returns the meaning of a requirement: by its relationship, or else by its
+// capability.
 func (c *compiler) class(rel *grammar.Type, def *inherit.RequirementDef) string {
 	if rel != nil {
 		return classOf(c.Chain(rel))
@@ -116,7 +116,7 @@ func (c *compiler) class(rel *grammar.Type, def *inherit.RequirementDef) string 
 	return ""
 }
 
-// accepts reports whether a kind of node can fulfil a class of requirement.
+// accepts reports whether a node of a kind may be the target of a class of requirements.
 func accepts(class string, k kind) bool {
 	switch class {
 	case protocol.Host, protocol.Connection:
@@ -128,8 +128,8 @@ func accepts(class string, k kind) bool {
 	}
 }
 
-// location is where a volume is attached: written in place or in a
-// relationship template, or else the default of the relationship's type.
+// location returns where a volume is attached: written inline, in a relationship
+// template, or the default of the relationship type.
 func (c *compiler) location(e *edge, of string) *source.Node {
 	defs := map[string]*grammar.Property{}
 	for _, t := range slices.Backward(c.Chain(e.Relation)) {
@@ -153,8 +153,7 @@ func (c *compiler) location(e *edge, of string) *source.Node {
 	return written
 }
 
-// checkHosts finds the host of each component: exactly one, and at the end of
-// them a container.
+// checkHosts checks that each component has exactly one host, and finds its container.
 func (c *compiler) checkHosts() {
 	for _, n := range c.nodes {
 		if n.kind == foreign {
@@ -171,7 +170,7 @@ func (c *compiler) checkHosts() {
 			c.Errorf(hosts[0].Pos, code.ReqKind, "%s cannot be hosted on anything", n.Of())
 		case n.kind == software && len(hosts) > 1:
 			c.Errorf(hosts[1].Pos, code.ReqMany, "%s has two hosts, %q and %q: it needs exactly one", n.Of(), hosts[0].target.Name, hosts[1].target.Name)
-		case len(hosts) == 1 && n.Host == hosts[0].Target: // else they go in a circle, and that was said
+		case len(hosts) == 1 && n.Host == hosts[0].Target: // else a cycle (already reported)
 			n.host = hosts[0].target
 		case n.kind == software && len(hosts) == 0 && n.otherHost() != nil:
 			e := n.otherHost()
@@ -191,7 +190,7 @@ func (c *compiler) checkHosts() {
 	}
 }
 
-// otherHost returns a requirement that is called host and is none; nil: there is none.
+// otherHost returns a requirement named host that is of another class, or nil.
 func (n *node) otherHost() *edge {
 	for _, e := range n.edges {
 		if e.Name == protocol.Host && e.class != protocol.Host && e.Relation != nil {
@@ -201,8 +200,7 @@ func (n *node) otherHost() *edge {
 	return nil
 }
 
-// findBase follows the hosts of a node to the container at their end, once for
-// all that are on the way.
+// findBase sets the container of a node, and of all nodes on the way.
 func findBase(n *node) {
 	var way []*node
 	at := n
@@ -222,7 +220,7 @@ func findBase(n *node) {
 	}
 }
 
-// triedHost reports whether there is a host requirement that was found wrong.
+// triedHost reports whether a host requirement has an error.
 func (c *compiler) triedHost(n *node) bool {
 	linked := func(r *grammar.Requirement) bool {
 		return slices.ContainsFunc(n.edges, func(e *edge) bool { return e.Requirement == r })

@@ -19,8 +19,8 @@ const typeTask = "toskose.nodes.Task"
 
 func (n *node) isTask() bool { return n.Typ != nil && n.Typ.Is(typeTask) }
 
-// task makes the model of a Task; nil of another component. That its values are in
-// range is checked against the type, so what is not there is a draft's.
+// task returns the model of a Task, or nil for another component. The type checks
+// ranges, so missing values occur in drafts only.
 func (c *compiler) task(n *node, ifaces map[string]*inherit.Interface) *spec.Task {
 	if !n.isTask() {
 		return nil
@@ -50,8 +50,8 @@ func number(n *node, property string, otherwise int) int {
 	return otherwise
 }
 
-// checkTaskRun reports a Task that has nothing to run, and inputs that would hide
-// those that every Task has.
+// checkTaskRun reports a Task without a script, and inputs with the names of a Task's
+// own inputs.
 func (c *compiler) checkTaskRun(n *node, ifaces map[string]*inherit.Interface) {
 	var run *inherit.Operation
 	if i := ifaces[protocol.TaskRun.Interface]; i != nil {
@@ -70,8 +70,8 @@ func (c *compiler) checkTaskRun(n *node, ifaces map[string]*inherit.Interface) {
 	}
 }
 
-// declareParts gives Task.run the inputs that every Task has: which part it is, unless
-// the caller says so, and of how many.
+// declareParts adds the inputs that each Task has: the index, unless the caller sets it,
+// and the number of indices.
 func declareParts(interfaces []spec.Interface, completions int) {
 	for _, i := range interfaces {
 		for j := range i.Operations {
@@ -84,7 +84,7 @@ func declareParts(interfaces []spec.Interface, completions int) {
 	}
 }
 
-// checkTaskTarget reports a requirement that leads to a Task and that no Task fulfils.
+// checkTaskTarget reports a requirement that a Task cannot fulfil.
 func (c *compiler) checkTaskTarget(e *edge, of string) {
 	offered := map[string]string{protocol.Connection: "an endpoint", protocol.Host: "a host"}[e.class]
 	if offered != "" && e.target.isTask() {
@@ -92,8 +92,8 @@ func (c *compiler) checkTaskTarget(e *edge, of string) {
 	}
 }
 
-// withRun returns the protocol that a policy gives a Task, in which what was run can be
-// run again. It reports one in which nothing is run.
+// withRun returns the protocol of a Task, as given by a policy, with repeatable runs. It
+// reports a protocol that never runs it.
 func (r *protocolReader) withRun(p protocol.Protocol, at *source.Node, of *resolve.Policy) protocol.Protocol {
 	var runs []protocol.Transition
 	for _, t := range p.Transitions {

@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// longestCompared bounds the names that are compared: longer ones are not typos
-// of anything, and comparing costs the product of both lengths.
+// longestCompared bounds the names compared, as the cost is the product of their
+// lengths, and longer names are rarely misspelt.
 const longestCompared = 64
 
-// Nearest returns the candidate that name is most likely a misspelling of, or an
-// empty string where none is near. It ignores case, counts an exchange of
-// neighbours as one slip, and allows one slip in every three letters. Of two
-// candidates that are equally near the first wins; where there are more, anything
-// may have been meant.
+// Nearest returns the candidate that name is most likely a misspelling of, or an empty
+// string. It ignores case, counts a transposition as one edit, and allows one edit for
+// every three letters. If two candidates are equally near, the first wins; if more are,
+// it returns none.
 func Nearest(name string, candidates []string) string {
 	if name == "" || len(name) > longestCompared {
 		return ""
@@ -23,7 +22,7 @@ func Nearest(name string, candidates []string) string {
 	var room, otherRoom [longestCompared]rune
 	folded := fold(room[:0], name)
 	letters := lettersOf(folded)
-	limit := max(len(folded)/3, min(len(folded)-1, 1)) + 1 // what is looked for is below it
+	limit := max(len(folded)/3, min(len(folded)-1, 1)) + 1 // the distance must be below it
 	best, ties, bestDistance := "", 0, limit
 	for _, c := range candidates {
 		if c == name || len(c) > longestCompared {
@@ -46,7 +45,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// fold appends the letters of a name, without regard to their case.
+// fold appends the letters of a name in folded case.
 func fold(to []rune, name string) []rune {
 	for i := range len(name) {
 		c := name[i]
@@ -61,7 +60,7 @@ func fold(to []rune, name string) []rune {
 	return to
 }
 
-// letters are those that a name has, some of which share a bit.
+// letters is a set of letters, some of which share a bit.
 type letters uint64
 
 func lettersOf(name []rune) letters {
@@ -72,16 +71,16 @@ func lettersOf(name []rune) letters {
 	return all
 }
 
-// apart returns a number of slips that two names are apart at least: one slip
-// makes or takes away no more than one letter.
+// apart returns a lower bound of the edits between two names, as one edit adds or
+// removes at most one letter.
 func (l letters) apart(other letters) int {
 	return max(bits.OnesCount64(uint64(l&^other)), bits.OnesCount64(uint64(other&^l)))
 }
 
 func abs(n int) int { return max(n, -n) }
 
-// distance is the optimal string alignment distance, or a number that is not
-// below limit where that is not.
+// distance returns the optimal string alignment distance, or any number of at least
+// limit if the distance is not below it.
 func distance(a, b []rune, limit int) int {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -96,7 +95,7 @@ func distance(a, b []rune, limit int) int {
 	}
 	lowest := 0 // of the last row
 	for i := 1; i <= len(a); i++ {
-		// Further from the diagonal than limit, there are more slips than that.
+		// Further from the diagonal there are at least limit edits.
 		from, to := max(1, i-limit), min(len(b), i+limit)
 		row[from-1] = limit
 		if from == 1 {
@@ -118,7 +117,7 @@ func distance(a, b []rune, limit int) int {
 			}
 			lowest = min(lowest, row[j])
 		}
-		if lowest >= limit && above >= limit { // an exchange goes back two rows
+		if lowest >= limit && above >= limit { // a transposition goes back two rows
 			return limit
 		}
 		before, last, row = last, row, before

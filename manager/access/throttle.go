@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // How often passwords may be wrong, for one user and from one address.
@@ -29,19 +31,14 @@ type login struct {
 	familiar [sha256.Size]byte // the user, as they are now, at that address
 }
 
-// bucket fills with failures and empties with time: it is the time at which it will be
-// empty.
-type bucket time.Time
+func newLimiter(burst int) *rate.Limiter { return rate.NewLimiter(rate.Every(recovery), burst) }
 
-func (b bucket) wait(now time.Time, allowed time.Duration) time.Duration {
-	return max(time.Time(b).Sub(now), 0) - (allowed-1)*recovery
-}
-
-func (b bucket) add(now time.Time) bucket {
-	if empty := time.Time(b); empty.After(now) {
-		now = empty
+// delay returns how long a limiter allows nothing. A nil limiter allows everything.
+func delay(l *rate.Limiter, now time.Time) time.Duration {
+	if l == nil {
+		return 0
 	}
-	return bucket(now.Add(recovery))
+	return time.Duration((1 - l.TokensAt(now)) * float64(recovery))
 }
 
 // throttle counts wrong passwords for each user and from each address. While there
@@ -50,13 +47,13 @@ func (b bucket) add(now time.Time) bucket {
 // elsewhere does not lock out the user who is at a familiar address.
 type throttle struct {
 	mu        sync.Mutex
-	users     [userBuckets]bucket
-	addresses map[netip.Prefix]bucket
+	users     [userBuckets]*rate.Limiter // nil: no failure yet
+	addresses map[netip.Prefix]*rate.Limiter
 	familiar  *memory
 }
 
 func newThrottle() *throttle {
-	return &throttle{addresses: map[netip.Prefix]bucket{}, familiar: newMemory()}
+	return &throttle{addresses: map[netip.Prefix]*rate.Limiter{}, familiar: newMemory()}
 }
 
 // wait returns how long no password is looked at; 0 or less: it is.
@@ -66,7 +63,7 @@ func (t *throttle) wait(l login, now time.Time) time.Duration {
 	defer t.mu.Unlock()
 	wait := t.waitFrom(l.from, now)
 	if !familiar {
-		wait = max(wait, t.users[l.bucket()].wait(now, failures))
+		wait = max(wait, delay(t.users[l.bucket()], now))
 	}
 	return wait
 }
@@ -79,9 +76,9 @@ func (t *throttle) waitAt(from origin, now time.Time) time.Duration {
 
 // waitFrom is waitAt for a caller who holds the lock.
 func (t *throttle) waitFrom(from origin, now time.Time) time.Duration {
-	wait := t.addresses[from.address].wait(now, failures)
+	wait := delay(t.addresses[from.address], now)
 	if from.site != from.address {
-		wait = max(wait, t.addresses[from.site].wait(now, atSite))
+		wait = max(wait, delay(t.addresses[from.site], now))
 	}
 	return wait
 }
@@ -96,31 +93,41 @@ func (t *throttle) failed(l login, now time.Time) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.users[l.bucket()] = t.users[l.bucket()].add(now)
+	user := &t.users[l.bucket()]
+	if *user == nil {
+		*user = newLimiter(failures)
+	}
+	(*user).ReserveN(now, 1)
 }
 
 // failedAt counts what names no user.
 func (t *throttle) failedAt(from origin, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.count(from.address, now)
+	t.count(from.address, failures, now)
 	if from.site != from.address {
-		t.count(from.site, now)
+		t.count(from.site, atSite, now)
 	}
 }
 
 // count adds a failure from a network. The caller holds the lock.
-func (t *throttle) count(address netip.Prefix, now time.Time) {
-	if _, seen := t.addresses[address]; !seen && len(t.addresses) >= maxAddresses {
-		t.forget(now)
+func (t *throttle) count(address netip.Prefix, burst int, now time.Time) {
+	l := t.addresses[address]
+	if l == nil {
+		if len(t.addresses) >= maxAddresses {
+			t.forget(now)
+		}
+		l = newLimiter(burst)
+		t.addresses[address] = l
 	}
-	t.addresses[address] = t.addresses[address].add(now)
+	l.ReserveN(now, 1)
 }
 
-// forget makes room for one address: those that are well again go, or any.
+// forget makes room for one address. It removes those whose failures have expired,
+// or else any.
 func (t *throttle) forget(now time.Time) {
-	for address, b := range t.addresses {
-		if !time.Time(b).After(now) {
+	for address, l := range t.addresses {
+		if l.TokensAt(now) >= float64(l.Burst()) {
 			delete(t.addresses, address)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Elements returns an application as plans know it, sorted by name. A
-// component's operations are implemented where they have a script; those of
-// containers and volumes are the orchestrator's and always are.
+// PlanElements returns the elements for plans, sorted by name. Operations of components
+// are implemented if they have a script. Operations of containers and volumes are always
+// implemented, by the orchestrator.
 func Elements(app *spec.Application) []Element {
 	var all []Element
 	offers := map[string]map[string]bool{}
@@ -63,9 +63,8 @@ func bindAll(e *Element, requirement string, targets []string) {
 	}
 }
 
-// bindNamed binds requirements with names of their own: to the capability of
-// that name where the target's protocol knows one, else to that of what they
-// are to TosKer.
+// bindNamed binds named requirements: to the capability of that name if the target's
+// protocol has it, else to the capability of the requirement's class.
 func bindNamed(e *Element, named []spec.Requirement, offers map[string]map[string]bool) {
 	for _, r := range named {
 		capability := r.Name

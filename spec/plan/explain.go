@@ -152,9 +152,6 @@ func (w *world) trace(r relaxation, i int) *impossibleError {
 			for _, other := range sortedValues(seen, from) {
 				names = append(names, fmt.Sprintf("%q", w.elements[other].name))
 			}
-			if len(names) == 1 {
-				return why.add("so " + names[0] + " waits for itself")
-			}
 			return why.add("so they wait for each other: " + strings.Join(names, ", "))
 		}
 		seen[i] = len(why.lines)

@@ -1,7 +1,7 @@
-// Package csar reads Cloud Service Archives (TOSCA 1.3, 6; 2.0, 17): a zip, a tar,
-// an unpacked directory, or a lone service template with the files beside it. It is a
-// read-only view in which no name leaves the archive, nothing is a link, and
-// all is bounded. It writes nothing to disk and starts no goroutine.
+// Package csar reads Cloud Service Archives (TOSCA 1.3, 6; 2.0, 17): a zip, a tar, an
+// unpacked directory, or a lone service template with the files next to it. An archive
+// is a bounded read-only view without links, and no name leaves it. The package writes
+// nothing to disk and starts no goroutine.
 package csar
 
 import (
@@ -23,17 +23,17 @@ import (
 type Limits struct {
 	Entries  int   // files and folders
 	FileSize int64 // of one file
-	Total    int64 // of all files
+	Total    int64 // of all files together
 	Ratio    int64 // uncompressed to compressed, for files above 1 MiB
 }
 
-// DefaultLimits returns the limits that Open uses: 20,000 entries, 1 GiB a file,
-// 4 GiB in all, 400 to 1.
+// DefaultLimits returns the limits of Open: 20,000 entries, 1 GiB for a file, 4 GiB in
+// all, and a ratio of 400.
 func DefaultLimits() Limits {
 	return Limits{Entries: 20_000, FileSize: 1 << 30, Total: 4 << 30, Ratio: 400}
 }
 
-// tree is what all kinds of archives have in common.
+// tree is the file system of an archive.
 type tree interface {
 	fs.StatFS
 	fs.ReadDirFS
@@ -48,15 +48,15 @@ type Archive struct {
 	name  string
 	entry string
 	meta  Meta
-	lone  *outside // of a service template that was opened by itself; nil: there is none
+	lone  *outside // files around a lone service template, or nil
 }
 
-// Open opens a zip or tar, also a compressed one, a directory, or a lone YAML
-// file, with the default limits. What is wrong inside is a diag.List; any other error
-// means that it could not be opened at all.
+// Open opens a zip or tar, which may be compressed, a directory, or a lone YAML file,
+// with the default limits. Errors in the content are a diag.List. Any other error means
+// that the archive could not be opened.
 func Open(path string) (*Archive, error) { return OpenWith(path, DefaultLimits()) }
 
-// OpenWith is Open with limits of the caller's.
+// OpenWith is Open with other limits.
 func OpenWith(path string, limits Limits) (*Archive, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func OpenWith(path string, limits Limits) (*Archive, error) {
 	return a, nil
 }
 
-// OpenReader opens a zip or tar that is not a file: name is what messages call it.
+// OpenReader opens a zip or tar that is not a file. name is its name in messages.
 func OpenReader(name string, r io.ReaderAt, size int64, limits Limits) (*Archive, error) {
 	a := &Archive{name: name}
 	t, err := readPacked(r, size, limits)
@@ -108,8 +108,8 @@ func (a *Archive) open(path string, info fs.FileInfo, limits Limits) (err error)
 	return err
 }
 
-// notLinked follows a link that the user gave, as any program does; links in an
-// archive are what nobody follows.
+// notLinked follows a link given by the user. Links within an archive are never
+// followed.
 func notLinked(path string) (string, error) {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return path, err
@@ -117,7 +117,7 @@ func notLinked(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// fail closes the archive, and says in which one the problem is.
+// fail closes the archive and adds its name to the error.
 func (a *Archive) fail(err error) error {
 	if a.tree != nil {
 		a.Close()
@@ -134,18 +134,18 @@ func (a *Archive) fail(err error) error {
 	return bad
 }
 
-// Name is the base name of what was opened, for messages.
+// Name returns the base name of the archive, for messages.
 func (a *Archive) Name() string { return a.name }
 
-// Entry is the path of the entry definition: the service template to load.
+// Entry returns the path of the entry definition, which is the service template to load.
 func (a *Archive) Entry() string { return a.entry }
 
-// Lone reports whether a service template was opened by itself: definitions outside
-// of its folder belong to it as well.
+// Lone reports whether the archive is a lone service template, which may import
+// definitions from outside of its folder.
 func (a *Archive) Lone() bool { return a.lone != nil }
 
-// Open opens a file of the archive, or a definition that is outside of the folder of
-// a lone service template.
+// Open opens a file of the archive, or a definition outside of the folder of a lone
+// service template.
 func (a *Archive) Open(name string) (fs.File, error) {
 	if a.lone != nil && isOutside(name) {
 		return a.lone.open(name)
@@ -153,7 +153,7 @@ func (a *Archive) Open(name string) (fs.File, error) {
 	return a.tree.Open(name)
 }
 
-// Meta is what TOSCA.meta says; its zero value where there is none.
+// Meta returns the content of TOSCA.meta, or the zero value if there is none.
 func (a *Archive) Meta() Meta { return a.meta }
 
 // ReadFile reads a file of at most limit bytes.
@@ -177,8 +177,8 @@ func (a *Archive) ReadFile(name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// damaged tells what is wrong with a zip from what is wrong with the world: what
-// cannot be unpacked is no trouble of the system's.
+// damaged turns an error of decompression into a diagnostic, and returns errors of the
+// system as they are.
 func (a *Archive) damaged(name string, err error) error {
 	for _, cause := range []error{zip.ErrFormat, zip.ErrChecksum, zip.ErrAlgorithm, io.ErrUnexpectedEOF} {
 		if errors.Is(err, cause) {
@@ -192,9 +192,8 @@ func (a *Archive) damaged(name string, err error) error {
 	return err
 }
 
-// Damaged reads the files of a zip and reports those that cannot be unpacked as
-// they were packed: as many as unpack to budget bytes in all. Of a directory
-// there is nothing to compare with.
+// Damaged reads files of a zip, up to budget bytes unpacked, and reports those that
+// cannot be unpacked. For a directory it does nothing.
 func (a *Archive) Damaged(budget int64) diag.List {
 	inner := a.tree
 	if p, ok := inner.(*archiveFile); ok {
@@ -206,7 +205,7 @@ func (a *Archive) Damaged(budget int64) diag.List {
 	}
 	var found problems
 	for _, f := range t.File {
-		if size := int64(f.UncompressedSize64); size <= budget { // Open bounds them
+		if size := int64(f.UncompressedSize64); size <= budget { // Open bounds the size
 			budget -= size
 			before := len(found.list)
 			if found.add(a.damaged(f.Name, unpack(f))); len(found.list) > before {
@@ -223,7 +222,7 @@ func unpack(f *zip.File) error {
 		return err
 	}
 	defer r.Close()
-	_, err = io.Copy(io.Discard, io.LimitReader(r, int64(f.UncompressedSize64)+1)) // the end has the checksum
+	_, err = io.Copy(io.Discard, io.LimitReader(r, int64(f.UncompressedSize64)+1)) // the checksum is read at the end
 	return err
 }
 
@@ -233,13 +232,13 @@ func (a *Archive) IsFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// IsYAML reports whether a path names a lone service template, by its ending.
+// IsYAML reports whether a path has the extension of a service template.
 func IsYAML(path string) bool {
 	ext := strings.ToLower(filepath.Ext(path))
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// absolute names a directory that was given as "." or "..".
+// absolute returns a directory given as "." or ".." with its name.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -247,7 +246,7 @@ func absolute(path string) string {
 	return path
 }
 
-// archiveFile is an archive in a file, which is closed with it.
+// archiveFile is an archive together with the file to close.
 type archiveFile struct {
 	tree
 	file *os.File
@@ -273,8 +272,8 @@ func openPacked(path string, limits Limits) (tree, error) {
 
 func (p *archiveFile) Close() error { return errors.Join(p.tree.Close(), p.file.Close()) }
 
-// readPacked tells a tar by what it begins with, and takes all else for a zip,
-// whatever its name says.
+// readPacked opens a tar, recognized by its first bytes, or else a zip, regardless of
+// the name.
 func readPacked(r io.ReaderAt, size int64, limits Limits) (tree, error) {
 	head := make([]byte, 262)
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {

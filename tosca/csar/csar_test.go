@@ -118,7 +118,7 @@ func TestWhatIsWrongWithAnArchiveIsOneClearLine(t *testing.T) {
 		{"empty file", nil, "TOSCA-CSAR-001 x.csar: the archive is neither a zip nor a tar"},
 		{"truncated", whole[:len(whole)-40], "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged zip (zip: not a valid zip file)"},
 		{"no entry", zipOf(t, entry{name: "readme.txt"}), "TOSCA-CSAR-003 x.csar: the archive has no entry definition: neither TOSCA-Metadata/TOSCA.meta nor a YAML file at its root"},
-		{"folder zipped", zipOf(t, entry{name: "app/app.yaml"}), `TOSCA-CSAR-003 x.csar: the archive has no entry definition: neither TOSCA-Metadata/TOSCA.meta nor a YAML file at its root (everything is below "app/": zip what is in that folder)`},
+		{"folder zipped", zipOf(t, entry{name: "app/app.yaml"}), `TOSCA-CSAR-003 x.csar: the archive has no entry definition: neither TOSCA-Metadata/TOSCA.meta nor a YAML file at its root (everything is in folder "app/": zip its content)`},
 		{"meta names nothing", zipOf(t, entry{name: metaPath, data: "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\n"}), `TOSCA-CSAR-003 TOSCA-Metadata/TOSCA.meta: "TOSCA-Metadata/TOSCA.meta" of x.csar names no Entry-Definitions`},
 		{"meta names a missing file", zipOf(t, m), `TOSCA-CSAR-003 TOSCA-Metadata/TOSCA.meta:4:20: "TOSCA-Metadata/TOSCA.meta" of x.csar names "app.yaml", which is not in the archive`},
 		{"meta climbs out", zipOf(t, entry{name: metaPath, data: strings.Replace(meta, "app.yaml", "../app.yaml", 1)}), `TOSCA-CSAR-010 TOSCA-Metadata/TOSCA.meta:4:20: "TOSCA-Metadata/TOSCA.meta" of x.csar names "../app.yaml", which climbs out of the archive with ".."`},

@@ -12,15 +12,15 @@ import (
 	"sync"
 )
 
-// dirTree is a directory. Names are checked when they are used, since a
-// directory may change: os.Root keeps them below it, and no link is followed.
+// dirTree is a directory. It checks names at each use, as a directory may change.
+// os.Root confines them, and links are not followed.
 type dirTree struct {
 	root   *os.Root
 	limits Limits
 }
 
-// openDirectory checks the whole directory when walk is set. Around a lone
-// service template nothing is walked: it may lie among anything.
+// openDirectory opens a directory, and checks all of it if walk is set. The folder of a
+// lone service template is not checked, as it may have unrelated files.
 func openDirectory(dir string, limits Limits, walk bool) (tree, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -37,10 +37,10 @@ func openDirectory(dir string, limits Limits, walk bool) (tree, error) {
 	return t, nil
 }
 
-// skipped are folders that version control keeps in a source tree.
+// skipped are folders of version control systems.
 var skipped = []string{".git", ".hg", ".svn"}
 
-// check reports everything that is wrong with what the directory holds.
+// check reports all problems of the directory.
 func (t *dirTree) check() error {
 	var bad problems
 	entries, total, seen := 0, int64(0), newNames()
@@ -86,7 +86,7 @@ func (t *dirTree) checkFile(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// Stat refuses a path with a link anywhere in it.
+// Stat rejects paths with links.
 func (t *dirTree) Stat(name string) (fs.FileInfo, error) {
 	if !fs.ValidPath(name) || strings.Contains(name, `\`) {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
@@ -122,8 +122,8 @@ func (t *dirTree) notAFolder(name string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-// Open opens a file for reading. The file is checked before it is opened, so
-// that opening a FIFO never blocks.
+// Open opens a file for reading. It checks the file first, so that opening a FIFO does
+// not block.
 func (t *dirTree) Open(name string) (fs.File, error) {
 	info, err := t.Stat(name)
 	if err != nil {
@@ -136,7 +136,7 @@ func (t *dirTree) Open(name string) (fs.File, error) {
 	return &folder{File: f, list: func() ([]fs.DirEntry, error) { return t.ReadDir(name) }}, nil
 }
 
-// folder is an open directory that lists what ReadDir does.
+// folder is an open directory that lists the entries of ReadDir.
 type folder struct {
 	fs.File
 	list func() ([]fs.DirEntry, error)
@@ -144,8 +144,7 @@ type folder struct {
 	read bool
 }
 
-// ReadDir returns the next n entries, or with n <= 0 all that are left
-// (fs.ReadDirFile).
+// ReadDir returns the next n entries, or all remaining ones if n <= 0 (fs.ReadDirFile).
 func (f *folder) ReadDir(n int) ([]fs.DirEntry, error) {
 	if !f.read {
 		all, err := f.list()
@@ -165,7 +164,7 @@ func (f *folder) ReadDir(n int) ([]fs.DirEntry, error) {
 	return next, nil
 }
 
-// ReadDir lists a folder, sorted, with nothing in it but files and folders.
+// ReadDir lists the files and folders of a folder, sorted.
 func (t *dirTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	if _, err := t.Stat(name); err != nil {
 		return nil, err
@@ -195,9 +194,8 @@ func (t *dirTree) ReadDir(name string) ([]fs.DirEntry, error) {
 
 func (t *dirTree) Close() error { return t.root.Close() }
 
-// outside has the definitions that a lone service template imports from beyond its
-// folder: they are as much its own as those beside it. Number and size are bounded
-// as in an archive, and no link is followed.
+// outside has the definitions that a lone service template imports from outside of its
+// folder. The limits of an archive apply, and links are not followed.
 type outside struct {
 	dir    string
 	limits Limits
@@ -206,8 +204,7 @@ type outside struct {
 	total  int64
 }
 
-// isOutside reports whether a name leads out of the folder, to what may be a
-// definition.
+// isOutside reports whether a path leads out of the folder, to a possible definition.
 func isOutside(name string) bool { return strings.HasPrefix(name, "../") && IsYAML(name) }
 
 func (o *outside) open(name string) (fs.File, error) {

@@ -16,21 +16,21 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// metaPath is where TOSCA.meta lies (TOSCA 1.3, 6.2). Since 2.0 it may lie at the
-// root instead (TOSCA 2.0, 17.1).
+// metaPath is the path of TOSCA.meta (TOSCA 1.3, 6.2). Since 2.0 it may be in the root
+// instead (TOSCA 2.0, 17.1).
 const (
 	metaPath = "TOSCA-Metadata/TOSCA.meta"
 	rootMeta = "TOSCA.meta"
 )
 
-// findEntry finds the entry definition by TOSCA.meta, or else as the one YAML
-// file at the root. Of a zip that file must have the metadata that CSAR 1.1
-// asks for; a directory is also what someone is still writing.
+// findEntry finds the entry definition: by TOSCA.meta, or else as the only YAML file in
+// the root. In a zip that file needs the metadata of CSAR 1.1. A directory may still be
+// incomplete.
 func (a *Archive) findEntry(strict bool) error {
 	if err := a.lookForEntry(strict); err != nil {
 		return err
 	}
-	if _, err := a.Stat(a.entry); err != nil { // a zip's directory may promise what is not there
+	if _, err := a.Stat(a.entry); err != nil { // a zip's directory may list missing files
 		return problem(codeDamaged, a.entry, fmt.Sprintf("cannot be read (%s)", err))
 	}
 	return nil
@@ -56,7 +56,7 @@ func (a *Archive) lookForEntry(strict bool) error {
 	return a.entryAtRoot(strict)
 }
 
-// entryAtRoot finds the one YAML file at the root.
+// entryAtRoot returns the only YAML file in the root.
 func (a *Archive) entryAtRoot(strict bool) error {
 	found, err := a.rootYAML()
 	if err != nil {
@@ -83,13 +83,13 @@ func (a *Archive) entryAtRoot(strict bool) error {
 	return nil
 }
 
-// inFolder explains the commonest mistake: the folder was zipped, not what is in it.
+// inFolder explains a common mistake: the folder was zipped, not its content.
 func (a *Archive) inFolder() string {
 	all, err := a.ReadDir(".")
 	if err != nil || len(all) != 1 || !all[0].IsDir() {
 		return ""
 	}
-	return fmt.Sprintf(" (everything is below %q: zip what is in that folder)", all[0].Name()+"/")
+	return fmt.Sprintf(" (everything is in folder %q: zip its content)", all[0].Name()+"/")
 }
 
 func (a *Archive) rootYAML() ([]string, error) {
@@ -106,30 +106,28 @@ func (a *Archive) rootYAML() ([]string, error) {
 	return found, nil
 }
 
-// maxEntry bounds the YAML that is read to find the entry definition.
+// maxEntry bounds the YAML read to find the entry definition.
 const maxEntry = 32 << 20
 
-// hasMetadata reports whether a file has template_name and template_version. A
-// file that is not YAML has them too, so that reading it properly says what is
-// wrong with it.
+// hasMetadata reports whether a file has template_name and template_version. It is also
+// true for invalid YAML, so that the parser reports the error.
 func (a *Archive) hasMetadata(name string) bool {
 	data, err := a.ReadFile(name, maxEntry)
 	if err != nil {
 		return true
 	}
-	if ofSecond.Match(data) { // since 2.0 no metadata is needed (TOSCA 2.0, 17.3)
+	if ofSecond.Match(data) { // optional since 2.0 (TOSCA 2.0, 17.3)
 		return true
 	}
 	found := metadataKeys(string(data))
 	return found == nil || (found["template_name"] && found["template_version"])
 }
 
-// ofSecond tells a document of TOSCA 2.0 by its first line.
+// ofSecond matches the version line of a TOSCA 2.0 document.
 var ofSecond = regexp.MustCompile(`(?m)^tosca_definitions_version:[ \t]*["']?tosca_2_0\b`)
 
-// metadataKeys reads the keys below `metadata:` of a document by its lines,
-// and nothing else of it: the document may be hostile, and whoever reads it as
-// a whole reports on it with positions.
+// metadataKeys returns the keys of `metadata:` from the lines of a document. It parses
+// nothing else, as the document may be hostile.
 func metadataKeys(doc string) map[string]bool {
 	var block strings.Builder
 	inside := false
@@ -153,7 +151,7 @@ func metadataKeys(doc string) map[string]bool {
 	for k := range top.Metadata {
 		keys[k] = true
 	}
-	for k := range top.Rest { // where early drafts had them
+	for k := range top.Rest { // as in early drafts
 		keys[k] = true
 	}
 	return keys
@@ -161,14 +159,14 @@ func metadataKeys(doc string) map[string]bool {
 
 // Meta is the first block of TOSCA.meta.
 type Meta struct {
-	FileVersion string   // TOSCA-Meta-File-Version, or TOSCA-Meta-Version, as TOSCA 1.0, 16.2, calls it
+	FileVersion string   // TOSCA-Meta-File-Version, or TOSCA-Meta-Version in TOSCA 1.0, 16.2
 	CSARVersion string   // CSAR-Version
 	CreatedBy   string   // Created-By
 	Entry       string   // Entry-Definitions
 	Others      []string // Other-Definitions
 }
 
-// metaFile is TOSCA.meta as it is written, with what is wrong with it.
+// metaFile is TOSCA.meta with its problems.
 type metaFile struct {
 	archive string
 	path    string
@@ -177,7 +175,7 @@ type metaFile struct {
 	bad     diag.List
 }
 
-// metaField is a value and where it begins, in lines and columns from 1.
+// metaField is a value with its position, from 1.
 type metaField struct {
 	text         string
 	line, column int
@@ -194,14 +192,14 @@ func (m *metaFile) problem(code string, line, column int, sentence string) {
 	m.bad = append(m.bad, d)
 }
 
-// about reports on a field; one that is not there has no place.
+// about reports a problem of a field, with its position if it exists.
 func (m *metaFile) about(code, key, sentence string) {
 	at := m.fields[key]
 	m.problem(code, at.line, at.column, sentence)
 }
 
-// entryByMeta reads TOSCA.meta, which need not name the entry definition in 2.0:
-// then it is the file at the root, as without (TOSCA 2.0, 17.1).
+// entryByMeta reads TOSCA.meta. In 2.0 it need not name the entry definition, which is
+// then the file in the root (TOSCA 2.0, 17.1).
 func (a *Archive) entryByMeta(at, text string) error {
 	m := parseMeta(a.name, at, text)
 	if len(m.bad) > 0 {
@@ -232,8 +230,8 @@ func (a *Archive) entryByMeta(at, text string) error {
 	return nil
 }
 
-// entryName reads the name of the entry, which may be in quotes as those of
-// other definitions are, and may begin with the archive's root.
+// entryName returns the path of the entry, which may be in quotes, or begin with the
+// archive's root.
 func (a *Archive) entryName(text string) string {
 	if names := fileNames(text); len(names) == 1 {
 		text = names[0]
@@ -244,7 +242,7 @@ func (a *Archive) entryName(text string) string {
 func (m *metaFile) versions(meta Meta) {
 	const known, fileKnown = "; 1.0, 1.1 and 2.0 are known", "; 1.0 and 1.1 are known"
 	switch version := meta.CSARVersion; version {
-	case "2.0": // has no TOSCA-Meta-File-Version (TOSCA 2.0, 17.2.1)
+	case "2.0": // without TOSCA-Meta-File-Version (TOSCA 2.0, 17.2.1)
 		return
 	case "":
 		m.about(codeMetaVersion, "CSAR-Version", "has no CSAR-Version"+known)
@@ -265,8 +263,7 @@ func (m *metaFile) versions(meta Meta) {
 	}
 }
 
-// mustHave reports a file that TOSCA.meta names and that is not a file of the
-// archive.
+// mustHave reports a path in TOSCA.meta that is not a file of the archive.
 func (a *Archive) mustHave(m *metaFile, key, name string) {
 	if code, fault := nameFault(name); code != "" {
 		m.about(code, key, fmt.Sprintf("names %q, which %s", name, fault))
@@ -286,8 +283,7 @@ func (a *Archive) mustHave(m *metaFile, key, name string) {
 	}
 }
 
-// fileNames reads names that are parted by blanks; what stands in double quotes
-// is one (TOSCA 1.3, 6.2).
+// fileNames splits names at blanks, except within double quotes (TOSCA 1.3, 6.2).
 func fileNames(list string) []string {
 	var all []string
 	for i, part := range strings.Split(list, `"`) {
@@ -300,9 +296,8 @@ func fileNames(list string) []string {
 	return all
 }
 
-// parseMeta reads the first block: `Key: value` lines up to an empty one, a
-// line that begins with a space going on with the one before. Lines end as on
-// any system.
+// parseMeta parses the first block: `Key: value` lines up to an empty one. A line that
+// begins with a space continues the line before. Line ends may be of any system.
 func parseMeta(archive, at, text string) *metaFile {
 	m := &metaFile{archive: archive, path: at, fields: map[string]metaField{}}
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {

@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// The codes of what is wrong with an archive.
+// The codes of archive errors.
 const (
 	codeNotArchive  = "TOSCA-CSAR-001" // neither a zip nor a tar nor a directory nor YAML
 	codeDamaged     = "TOSCA-CSAR-002" // truncated or damaged
@@ -21,7 +21,7 @@ const (
 	codeMetaVersion = "TOSCA-CSAR-006" // TOSCA.meta has an unknown version
 	codeMetadata    = "TOSCA-CSAR-007" // the root YAML lacks template_name or template_version
 	codeEscape      = "TOSCA-CSAR-010" // a path leaves the archive
-	codeName        = "TOSCA-CSAR-011" // a path that not every system can hold
+	codeName        = "TOSCA-CSAR-011" // a path that some systems cannot store
 	codeLink        = "TOSCA-CSAR-012" // a link or special file
 	codeDuplicate   = "TOSCA-CSAR-013" // two entries of one name
 	codeCase        = "TOSCA-CSAR-014" // two entries that differ by case only
@@ -30,11 +30,11 @@ const (
 	codeEntries     = "TOSCA-CSAR-020" // too many entries
 	codeFileSize    = "TOSCA-CSAR-021" // a file is too large
 	codeTotal       = "TOSCA-CSAR-022" // all files together are too large
-	codeRatio       = "TOSCA-CSAR-023" // compressed too well to be honest
+	codeRatio       = "TOSCA-CSAR-023" // a suspicious compression ratio
 )
 
-// problem is what is wrong with an entry, or with the archive itself where the
-// subject is empty. Where the archive is, OpenWith adds.
+// problem returns a problem of an entry, or of the archive if the subject is empty.
+// OpenWith adds the archive's path.
 func problem(code, subject, sentence string) diag.List {
 	message := "the archive " + sentence
 	if subject != "" {
@@ -43,13 +43,13 @@ func problem(code, subject, sentence string) diag.List {
 	return diag.List{{Code: code, Message: message}}
 }
 
-// problems are all that is wrong with an archive, and what stopped looking.
+// problems collects the problems of an archive, and an error that ended the check.
 type problems struct {
 	list  diag.List
 	other error
 }
 
-// add takes what a check found, and reports whether that was something.
+// add adds the result of a check and reports whether it failed.
 func (p *problems) add(err error) bool {
 	var bad diag.List
 	switch {
@@ -70,9 +70,8 @@ func (p *problems) err() error {
 	return p.list
 }
 
-// checkName refuses a name in a zip that is not a plain relative path. It must
-// be refused rather than cleaned: what the author of such a name wants is not
-// what a reader of the archive would see.
+// checkName rejects a name in a zip that is not a plain relative path. It does not clean
+// names, as other programs may read them differently.
 func checkName(name string) error {
 	code, fault := nameFault(name)
 	switch {
@@ -88,8 +87,7 @@ func checkName(name string) error {
 
 const maxName = 1024 // bytes
 
-// nameFault tells what is wrong with a name, as the rest of a sentence about it,
-// and by which code; none where nothing is.
+// nameFault returns the code and description of a problem with a name, or empty strings.
 func nameFault(name string) (code, fault string) {
 	switch {
 	case !utf8.ValidString(name):
@@ -117,7 +115,7 @@ func nameFault(name string) (code, fault string) {
 	return "", ""
 }
 
-// names notices entries that collide.
+// names detects entries that collide.
 type names struct {
 	seen   map[string]bool   // path → whether it is a folder
 	folded map[string]string // lower case → path
@@ -125,14 +123,14 @@ type names struct {
 
 func newNames() *names { return &names{seen: map[string]bool{}, folded: map[string]string{}} }
 
-// add takes one path and the folders that it implies.
+// add adds a path with its parent folders.
 func (n *names) add(path string, dir bool) error {
 	if wasDir, ok := n.seen[path]; ok && (!dir || !wasDir) {
 		return problem(codeDuplicate, path, "is in the archive twice")
 	}
 	for {
 		if other, ok := n.folded[strings.ToLower(path)]; ok && other != path {
-			n.seen[path] = dir // said once, not for each file below it
+			n.seen[path] = dir // reported once, not for each file in it
 			return problem(codeCase, path, fmt.Sprintf("and %q differ by case only", other))
 		}
 		n.folded[strings.ToLower(path)] = path
@@ -151,12 +149,12 @@ func (n *names) add(path string, dir bool) error {
 	}
 }
 
-// upper437 are the upper half of code page 437, in which a zip has the names that
-// it does not call UTF-8 (APPNOTE, appendix D).
+// upper437 are the upper characters of code page 437, the encoding of names in a zip
+// that are not marked as UTF-8 (APPNOTE, appendix D).
 var upper437 = []rune("ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0")
 
-// fromCP437 reads such a name. Programs write UTF-8 there all the same, so this
-// is for what is none.
+// fromCP437 decodes a name, unless it is valid UTF-8, which programs write without the
+// mark, too.
 func fromCP437(name string) string {
 	read := make([]rune, len(name))
 	for i := range len(name) {

@@ -18,22 +18,21 @@ import (
 	"unicode/utf8"
 )
 
-// tarTree is a tar whose entries have all been checked (TOSCA 2.0, 17.1.1.1).
-// Its files are read where they lie.
+// tarTree is a tar with checked entries (TOSCA 2.0, 17.1.1.1). It reads files where they
+// are in the tar.
 type tarTree struct {
 	from    io.ReaderAt
 	entries map[string]*tarEntry // by path; the root is "."
 }
 
-// tarEntry is a file or folder; of a file, where its contents begin.
+// tarEntry is a file, with the offset of its content, or a folder.
 type tarEntry struct {
 	fs.FileInfo
 	at    int64
 	files []fs.DirEntry // of a folder, sorted
 }
 
-// maxUnpacked bounds a compressed tar, which is unpacked in memory: what is in it
-// cannot be read from its middle.
+// maxUnpacked bounds a compressed tar, which is unpacked in memory for random access.
 const maxUnpacked = 256 << 20
 
 func readCompressedTar(r io.ReaderAt, size int64, limits Limits) (tree, error) {
@@ -77,7 +76,7 @@ func readTar(r io.ReaderAt, size int64, limits Limits) (tree, error) {
 			return nil, problem(codeDamaged, "", fmt.Sprintf("is a truncated or damaged tar (%s)", err))
 		}
 		name := strings.TrimSuffix(strings.TrimPrefix(h.Name, "./"), "/")
-		if name == "" || h.Typeflag == tar.TypeXGlobalHeader { // the root, and what is said of all entries
+		if name == "" || h.Typeflag == tar.TypeXGlobalHeader { // the root, or headers of all entries
 			continue
 		}
 		if err := checkTarEntry(h, name, limits); err != nil {
@@ -97,7 +96,7 @@ func readTar(r io.ReaderAt, size int64, limits Limits) (tree, error) {
 		} else {
 			t.add(name, &tarEntry{FileInfo: h.FileInfo(), at: at})
 		}
-		if len(t.entries)-1 > limits.Entries { // with the folders that are only implied, and without the root
+		if len(t.entries)-1 > limits.Entries { // with implied folders, without the root
 			return nil, problem(codeEntries, "", fmt.Sprintf("has more than %d files and folders", limits.Entries))
 		}
 	}
@@ -127,15 +126,14 @@ func checkTarEntry(h *tar.Header, name string, limits Limits) error {
 	return nil
 }
 
-// add puts an entry into its folder.
+// add adds an entry to its folder.
 func (t *tarTree) add(name string, e *tarEntry) {
 	t.entries[name] = e
 	in := t.folder(path.Dir(name))
 	in.files = append(in.files, fs.FileInfoToDirEntry(e.FileInfo))
 }
 
-// folder returns a folder, and makes it and those above it where they are only
-// implied.
+// folder returns a folder, and creates implied folders.
 func (t *tarTree) folder(name string) *tarEntry {
 	if e := t.entries[name]; e != nil {
 		return e
@@ -162,7 +160,7 @@ func (t *tarTree) find(op, name string) (*tarEntry, error) {
 	return e, nil
 }
 
-// Stat tells about a file without reading it.
+// Stat returns the information of a file.
 func (t *tarTree) Stat(name string) (fs.FileInfo, error) {
 	e, err := t.find("stat", name)
 	if err != nil {
@@ -183,7 +181,7 @@ func (t *tarTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.Clone(e.files), nil
 }
 
-// Open opens a file for reading, or a folder to be listed.
+// Open opens a file or folder.
 func (t *tarTree) Open(name string) (fs.File, error) {
 	e, err := t.find("open", name)
 	if err != nil {
@@ -196,7 +194,7 @@ func (t *tarTree) Open(name string) (fs.File, error) {
 	return &folder{File: f, list: func() ([]fs.DirEntry, error) { return t.ReadDir(name) }}, nil
 }
 
-// Close has nothing to do: whoever opened the file closes it.
+// Close does nothing; the caller closes the file.
 func (t *tarTree) Close() error { return nil }
 
 type tarFile struct {
@@ -214,7 +212,7 @@ func (f *tarFile) Read(p []byte) (int, error) {
 	return f.Reader.Read(p)
 }
 
-// tarFolder is a folder, by its name.
+// tarFolder is a folder with its name.
 type tarFolder string
 
 // Name, Size, Mode, ModTime, IsDir and Sys make it a fs.FileInfo.
@@ -225,8 +223,7 @@ func (tarFolder) ModTime() time.Time { return time.Time{} }
 func (tarFolder) IsDir() bool        { return true }
 func (tarFolder) Sys() any           { return nil }
 
-// zipTree is a zip whose directory has been checked from end to end, so that
-// opening one of its files needs no further check of its name.
+// zipTree is a zip whose names have been checked.
 type zipTree struct {
 	*zip.Reader
 }
@@ -245,7 +242,7 @@ func readZip(r io.ReaderAt, size int64, limits Limits) (*zipTree, error) {
 	return &zipTree{Reader: zr}, nil
 }
 
-// notZip tells a damaged zip from what never was one.
+// notZip distinguishes a damaged zip from other files.
 func notZip(r io.ReaderAt, cause error) error {
 	text := make([]byte, 4<<10)
 	n, err := r.ReadAt(text, 0)
@@ -265,8 +262,7 @@ func notZip(r io.ReaderAt, cause error) error {
 	return problem(codeNotArchive, "", "is neither a zip nor a tar")
 }
 
-// The end record of a zip (APPNOTE 4.3.16), and the one that says more in a zip64
-// (4.3.14).
+// The signatures of the end record of a zip (APPNOTE 4.3.16), and of zip64 (4.3.14).
 const (
 	endRecord     = "PK\x05\x06"
 	endRecordSize = 22
@@ -274,9 +270,9 @@ const (
 	end64Size     = 56
 )
 
-// entryCount reads how many entries the end record claims, because
-// archive/zip would make them all before anyone can refuse. The record is in
-// the last 64 KiB, with a comment after it that may hold anything.
+// entryCount returns the number of entries in the end record, as archive/zip allocates
+// all entries before they can be counted. The record is in the last 64 KiB, before a
+// comment with any content.
 func entryCount(r io.ReaderAt, size int64) (uint64, error) {
 	tail := make([]byte, min(size, 1<<16+endRecordSize+20+end64Size))
 	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
@@ -299,10 +295,10 @@ func entryCount(r io.ReaderAt, size int64) (uint64, error) {
 	return count, nil
 }
 
-// maxReported bounds what is said of one archive: more helps nobody.
+// maxReported bounds the number of problems reported for an archive.
 const maxReported = 100
 
-// checkEntries reports everything that is wrong with the names and sizes.
+// checkEntries reports all problems with names and sizes.
 func checkEntries(zr *zip.Reader, limits Limits) error {
 	if len(zr.File) > limits.Entries {
 		return problem(codeEntries, "", fmt.Sprintf("has %d entries; at most %d are read", len(zr.File), limits.Entries))
@@ -330,7 +326,7 @@ const (
 	flagStrong       = 1 << 6
 	flagUTF8         = 1 << 11
 	flagMaskedHeader = 1 << 13
-	ratioFrom        = 1 << 20 // smaller files harm nobody, however well compressed
+	ratioFrom        = 1 << 20 // the ratio of smaller files is harmless
 )
 
 func checkEntry(f *zip.File, limits Limits) error {
@@ -357,11 +353,11 @@ func checkEntry(f *zip.File, limits Limits) error {
 	return nil
 }
 
-// Stat tells about a file without unpacking it.
+// Stat returns the information of a file.
 func (t *zipTree) Stat(name string) (fs.FileInfo, error) { return fs.Stat(t.Reader, name) }
 
 // ReadDir lists a folder, sorted.
 func (t *zipTree) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(t.Reader, name) }
 
-// Close has nothing to do: whoever opened the file closes it.
+// Close does nothing; the caller closes the file.
 func (t *zipTree) Close() error { return nil }

@@ -120,7 +120,7 @@ func TestWhatIsWrongWithATarIsOneClearLine(t *testing.T) {
 		{"no gzip", []byte("\x1f\x8b\x08\x00"), "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged compressed tar (unexpected EOF)"},
 		{"truncated gzip", compressed(t, whole)[:60], "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged compressed tar (unexpected EOF)"},
 		{"a text, compressed", compressed(t, []byte(strings.Repeat("text\n", 200))), "TOSCA-CSAR-002 x.csar: the archive is a truncated or damaged tar (archive/tar: invalid tar header)"},
-		{"no entry", tarOf(t, member{name: "d/a.yaml", data: second}), `TOSCA-CSAR-003 x.csar: the archive has no entry definition: neither TOSCA-Metadata/TOSCA.meta nor a YAML file at its root (everything is below "d/": zip what is in that folder)`},
+		{"no entry", tarOf(t, member{name: "d/a.yaml", data: second}), `TOSCA-CSAR-003 x.csar: the archive has no entry definition: neither TOSCA-Metadata/TOSCA.meta nor a YAML file at its root (everything is in folder "d/": zip its content)`},
 		{"climbs out", tarOf(t, main, member{name: "../a"}), `TOSCA-CSAR-010 x.csar: "../a" climbs out of the archive with ".."`},
 		{"absolute", tarOf(t, main, member{name: "/a"}), `TOSCA-CSAR-010 x.csar: "/a" is an absolute path, which leaves the archive`},
 		{"unclean", tarOf(t, main, member{name: "a//b"}), `TOSCA-CSAR-011 x.csar: "a//b" is not a clean path`},

@@ -7,23 +7,22 @@ import (
 	"github.com/toskose/toskose/internal/suggest"
 )
 
-// The bounds of suggestions, each of which costs a comparison with all
-// candidates: how many names they are looked for, and how many candidates are
-// compared in all.
+// Limits for suggestions, as each compares a name with all candidates: the number of
+// names, and the number of candidates in all.
 const (
 	maxSuggested = 200
 	maxCompared  = 4 << 20
 )
 
-// Collector gathers diagnostics. Its zero value is ready for use.
+// Collector collects diagnostics. Its zero value is ready to use.
 type Collector struct {
 	list      List
-	suggested int // names that suggestions were looked for
-	compared  int // with them
+	suggested int // names compared so far
+	compared  int // candidates compared so far
 	errors    int
 }
 
-// Add takes diagnostics as they are.
+// Add adds diagnostics.
 func (c *Collector) Add(more ...Diagnostic) {
 	for _, d := range more {
 		if d.Severity == Error {
@@ -43,11 +42,11 @@ func (c *Collector) Warnf(at Position, code, format string, args ...any) {
 	c.Add(Diagnostic{Position: at, Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)})
 }
 
-// Suggesting reports whether Unknown still looks for suggestions, so that nobody
-// gathers candidates in vain.
+// Suggesting reports whether Unknown still makes suggestions, so that callers need not
+// list candidates in vain.
 func (c *Collector) Suggesting() bool { return c.suggested < maxSuggested && c.compared < maxCompared }
 
-// Nearest is suggest.Nearest as long as there are suggestions, and counts for their bounds.
+// Nearest is the function Nearest within the limits for suggestions.
 func (c *Collector) Nearest(name string, candidates []string) string {
 	if !c.Suggesting() {
 		return ""
@@ -57,9 +56,8 @@ func (c *Collector) Nearest(name string, candidates []string) string {
 	return suggest.Nearest(name, candidates)
 }
 
-// Unknown adds an error about a name that none of the candidates has, and
-// suggests the nearest; a single candidate is suggested in any case, since
-// nothing else can have been meant. It returns the nearest, or an empty string.
+// Unknown adds an error about an unknown name, and suggests the nearest candidate. It
+// suggests a single candidate in any case. It returns the nearest, or an empty string.
 func (c *Collector) Unknown(at Position, code, name string, candidates []string, format string, args ...any) string {
 	d := Diagnostic{Position: at, Code: code, Message: fmt.Sprintf(format, args...)}
 	nearest := ""
@@ -74,9 +72,8 @@ func (c *Collector) Unknown(at Position, code, name string, candidates []string,
 	return nearest
 }
 
-// Perhaps adds a warning about a name that none of the candidates has and that may
-// be known elsewhere, where one of them is near: of others was said that what they may
-// be in is not at hand.
+// Perhaps adds a warning about an unknown name that a missing file may define, if a
+// candidate is near. Other names are covered by the warning about the missing file.
 func (c *Collector) Perhaps(at Position, code, name string, candidates []string, format string, args ...any) {
 	d := Diagnostic{Position: at, Code: code, Severity: Warning, Message: fmt.Sprintf(format, args...)}
 	if d.Suggestion = c.Nearest(name, candidates); d.Suggestion != "" {
@@ -84,15 +81,14 @@ func (c *Collector) Perhaps(at Position, code, name string, candidates []string,
 	}
 }
 
-// Suggested reports whether a name was suggested in the place of an unknown one, with
-// one of the codes.
+// Suggested reports whether a name was suggested in a diagnostic with one of the codes.
 func (c *Collector) Suggested(name string, codes ...string) bool {
 	return slices.ContainsFunc(c.list, func(d Diagnostic) bool {
 		return d.Suggestion == name && slices.Contains(codes, d.Code)
 	})
 }
 
-// Demote makes warnings of the errors at some places.
+// Demote turns errors at some positions into warnings.
 func (c *Collector) Demote(at func(Position) bool) {
 	for i, d := range c.list {
 		if d.Severity == Error && at(d.Position) {
@@ -102,10 +98,10 @@ func (c *Collector) Demote(at func(Position) bool) {
 	}
 }
 
-// Errors counts the errors so far, so that a step can tell whether it failed.
+// Errors returns the number of errors so far.
 func (c *Collector) Errors() int { return c.errors }
 
-// List returns what was gathered, sorted.
+// List returns the diagnostics, sorted.
 func (c *Collector) List() List {
 	c.list.Sort()
 	return c.list

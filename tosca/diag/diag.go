@@ -1,6 +1,6 @@
-// Package diag holds diagnostics: what is wrong with a document, where, and
-// what may have been meant. A list of them prints sorted, one a line, and is an
-// error when one of them is. It knows nothing of TOSCA and starts no goroutine.
+// Package diag defines diagnostics: a problem of a document, its position, and a
+// suggestion. A list of diagnostics prints sorted, one a line, and is an error if it
+// contains an error. The package knows nothing of TOSCA and starts no goroutine.
 package diag
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/toskose/toskose/internal/visible"
 )
 
-// Severity says whether a document can be used in spite of a diagnostic.
+// Severity says whether a document is usable in spite of a diagnostic.
 type Severity int
 
-// The severities. The zero value is Error, so that none is forgotten.
+// The severities. The zero value is Error, so that none is missed.
 const (
-	Error   Severity = iota // the document means nothing usable
-	Warning                 // valid, and surely not what was meant
+	Error   Severity = iota // the document is not valid
+	Warning                 // the document is valid, but probably wrong
 )
 
-// String returns the word that machines read.
+// String returns the word for machines.
 func (s Severity) String() string {
 	if s == Warning {
 		return "warning"
@@ -34,7 +34,7 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// MarshalText makes a severity a word in JSON.
+// MarshalText returns the word for JSON.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.
@@ -50,16 +50,15 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Position is a place in a file. Line and Column count from 1; 0 means the file
-// as a whole, and an empty File no file at all.
+// Position is a position in a file. Line and Column count from 1. Line 0 stands for the
+// whole file, and an empty File for none.
 type Position struct {
-	File   string `json:"file,omitempty"` // as the user knows it: relative to the archive's root
+	File   string `json:"file,omitempty"` // relative to the archive's root
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 }
 
-// Quote writes a name as messages do, in quotes. It is strconv.Quote, and quicker
-// for what most names are.
+// Quote is strconv.Quote, but faster for plain names.
 func Quote(name string) string {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -69,7 +68,7 @@ func Quote(name string) string {
 	return `"` + name + `"`
 }
 
-// String returns file:line:column, without what is unknown.
+// String returns file:line:column, without unknown parts.
 func (p Position) String() string {
 	switch {
 	case p.File == "":
@@ -88,18 +87,17 @@ func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.File, q.File), cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// Diagnostic is one problem. Its code is stable: a released code never changes
-// its meaning.
+// Diagnostic is one problem. A released code never changes its meaning.
 type Diagnostic struct {
 	Position
 	Code       string   `json:"code"` // "TOSCA-REQ-003"
 	Severity   Severity `json:"severity"`
 	Message    string   `json:"message"`              // a sentence that names its subject
-	Suggestion string   `json:"suggestion,omitempty"` // a name that may have been meant
-	Text       string   `json:"-"`                    // the line, where its file cannot be read again
+	Suggestion string   `json:"suggestion,omitempty"` // a name that the author may have meant
+	Text       string   `json:"-"`                    // the line, if the file cannot be read again
 }
 
-// Error is the diagnostic as one line: position, sentence and suggestion.
+// Error returns the diagnostic in one line: position, message and suggestion.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	if at := d.String(); at != "" {
@@ -116,11 +114,10 @@ func (d Diagnostic) Error() string {
 	return b.String()
 }
 
-// List is all that is wrong. As an error it prints every diagnostic, sorted.
+// List is a list of diagnostics. As an error it prints all of them, sorted.
 type List []Diagnostic
 
-// Sort orders the list by position, then code and sentence, and drops what is
-// said twice.
+// Sort sorts the list by position, code and message, and removes duplicates.
 func (l *List) Sort() {
 	slices.SortStableFunc(*l, func(a, b Diagnostic) int {
 		return cmp.Or(a.Compare(b.Position), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
@@ -128,12 +125,12 @@ func (l *List) Sort() {
 	*l = slices.Compact(*l)
 }
 
-// HasErrors reports whether a diagnostic is more than a warning.
+// HasErrors reports whether the list contains an error.
 func (l List) HasErrors() bool {
 	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Err returns the list as an error when it has one, and nil otherwise.
+// Err returns the list if it contains an error, and nil otherwise.
 func (l List) Err() error {
 	if !l.HasErrors() {
 		return nil
@@ -152,7 +149,7 @@ func (l List) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap lets errors.As find the single diagnostics.
+// Unwrap lets errors.As find single diagnostics.
 func (l List) Unwrap() []error {
 	errs := make([]error, len(l))
 	for i, d := range l {
@@ -161,8 +158,8 @@ func (l List) Unwrap() []error {
 	return errs
 }
 
-// UTF8 returns a text in UTF-8: one in UTF-16 begins with a byte order mark, which
-// is left out (YAML 1.2, 5.2).
+// UTF8 converts a text to UTF-8. UTF-16 is recognized by its byte order mark, which is
+// removed (YAML 1.2, 5.2).
 func UTF8(data []byte) []byte {
 	var order binary.ByteOrder
 	switch {
@@ -182,9 +179,8 @@ func UTF8(data []byte) []byte {
 	return []byte(string(utf16.Decode(units)))
 }
 
-// lineEnds are what ends a line as positions count them: as YAML 1.1 has it, and
-// so its readers (5.4).
+// lineEnds are the line ends of YAML 1.1 (5.4), as positions count them.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
-// Lines returns the lines of a file, without their ends.
+// Lines returns the lines of a file without line ends.
 func Lines(data []byte) []string { return strings.Split(lineEnds.Replace(string(UTF8(data))), "\n") }

@@ -124,7 +124,6 @@ const TailBytes = 4096
 // Component is the state of one of a unit's components.
 type Component struct {
 	Name      string    `json:"name"`
-	Replica   int       `json:"replica"` // an instance within the container; 0 for now
 	State     string    `json:"state"`
 	Since     time.Time `json:"since"`
 	Why       string    `json:"why"`                 // a sentence: why it is in this state

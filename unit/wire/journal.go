@@ -25,7 +25,6 @@ type Entry struct {
 	Time      time.Time `json:"time"`
 	Kind      EntryKind `json:"kind"`
 	Component string    `json:"component,omitempty"`
-	Replica   int       `json:"replica"`
 	State     string    `json:"state,omitempty"` // of the component, after this entry
 	Why       string    `json:"why,omitempty"`
 

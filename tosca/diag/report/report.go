@@ -1,5 +1,5 @@
-// Package report prints diagnostics: for people with the lines they are about,
-// and for machines as JSON and SARIF. It starts no goroutine.
+// Package report prints diagnostics: as text with source lines, as JSON, and as SARIF.
+// It starts no goroutine.
 package report
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Options say what is reported on, and how.
+// Options are the settings of a report.
 type Options struct {
-	Subject string                                   // what was checked, as the user named it
-	Source  func(file string) ([]byte, error)        // the content of a file that a position names
-	Locate  func(file string) (path string, ok bool) // where a file lies on disk, for SARIF; nil: as it is named
-	Title   func(code string) string                 // what a code means, for SARIF
+	Subject string                                   // the checked document, as the user named it
+	Source  func(file string) ([]byte, error)        // returns the content of a file
+	Locate  func(file string) (path string, ok bool) // returns the path of a file on disk, for SARIF; nil: its name
+	Title   func(code string) string                 // returns the title of a code, for SARIF
 	Version string                                   // of the program, for SARIF
-	Colour  bool                                     // for people
+	Colour  bool                                     // for text
 }
 
 // Count returns the numbers of errors and warnings.
@@ -33,8 +33,8 @@ func Count(list diag.List) (errors, warnings int) {
 	return len(list) - warnings, warnings
 }
 
-// Summary is the last line for people: whether the subject is valid, and how
-// much there is to say about it.
+// Summary returns the last line of text: whether the subject is valid, with the numbers
+// of errors and warnings.
 func Summary(subject string, list diag.List) string {
 	errors, warnings := Count(list)
 	verdict := visible.Text(subject) + " is valid"
@@ -61,7 +61,7 @@ func plural(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// JSON writes the list with its verdict.
+// JSON writes the list and its verdict.
 func JSON(w io.Writer, list diag.List, opts Options) error {
 	errors, warnings := Count(list)
 	if list == nil {

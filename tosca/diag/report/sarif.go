@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// What of SARIF 2.1.0 (OASIS) is written.
+// The used parts of SARIF 2.1.0 (OASIS).
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -65,13 +65,13 @@ type (
 	}
 )
 
-// Where the program is, and the page of its codes.
+// The home page of the program, and the page of its codes.
 const (
 	home      = "https://github.com/toskose/toskose"
 	codesPage = home + "/blob/main/docs/diagnostics.md"
 )
 
-// SARIF writes the list as a SARIF 2.1.0 log, whose rules are the codes in it.
+// SARIF writes the list as a SARIF 2.1.0 log, with its codes as rules.
 func SARIF(w io.Writer, list diag.List, opts Options) error {
 	codes := map[string]bool{}
 	for _, d := range list {
@@ -109,8 +109,8 @@ func SARIF(w io.Writer, list diag.List, opts Options) error {
 	})
 }
 
-// locations returns a position as SARIF does: a place in a file, or a name where
-// it is in none.
+// locations returns a position for SARIF: a physical location in a file, or else a
+// logical location.
 func locations(at diag.Position, opts Options) []sarifLocation {
 	if at.File == "" {
 		return nil
@@ -129,8 +129,7 @@ func locations(at diag.Position, opts Options) []sarifLocation {
 	return []sarifLocation{{Physical: place}}
 }
 
-// uri returns a path as a URI: relative, or of the scheme of files (SARIF 2.1.0,
-// 3.10.2), and either without steps that lead nowhere.
+// uri returns a clean path as a URI: relative, or a file URI (SARIF 2.1.0, 3.10.2).
 func uri(at string) string {
 	u := url.URL{Path: path.Clean(at)}
 	if path.IsAbs(at) {

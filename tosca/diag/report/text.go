@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// The colours, as terminals have them (ECMA-48, 8.3.117).
+// The colours of terminals (ECMA-48, 8.3.117).
 const (
 	bold   = "\x1b[1m"
 	red    = "\x1b[1;31m"
@@ -19,12 +19,11 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// maxShown bounds what is printed for people: nobody reads more, and each may
-// have a line of the document.
+// maxShown bounds the diagnostics printed as text.
 const maxShown = 1000
 
-// Text prints the list for people: each diagnostic with its place, its code and
-// the line that it is about, a caret below what is meant.
+// Text prints the list for people: each diagnostic with its position, code and source
+// line, and a caret below the column.
 func Text(w io.Writer, list diag.List, opts Options) error {
 	p := printer{opts: opts, files: map[string][]string{}}
 	shown := min(len(list), maxShown)
@@ -42,10 +41,10 @@ func Text(w io.Writer, list diag.List, opts Options) error {
 
 type printer struct {
 	opts  Options
-	last  diag.Position // of what runes gave: a file may be one line of megabytes
+	last  diag.Position // of the cached runes, as a file may be one line of megabytes
 	text  []rune
 	out   bytes.Buffer
-	files map[string][]string // lines by file; nil where it cannot be read
+	files map[string][]string // lines by file; nil if unreadable
 }
 
 func (p *printer) colour(code, text string) string {
@@ -70,7 +69,7 @@ func (p *printer) diagnostic(d diag.Diagnostic) {
 	}
 }
 
-// longest bounds a message, which may name what has a megabyte of a name.
+// longest bounds a message, as names may be a megabyte long.
 const longest = 1000
 
 func shorten(text string) string {
@@ -84,7 +83,7 @@ func shorten(text string) string {
 	return string(r[:longest/2]) + "…" + string(r[len(r)-longest/2:])
 }
 
-// widest bounds what is shown of a line: a file may be one line of a megabyte.
+// widest bounds the printed part of a line, as a file may be one line.
 const widest = 120
 
 // line prints the source line and a caret below the column.
@@ -141,8 +140,8 @@ func (p *printer) lines(file string) []string {
 	return lines
 }
 
-// wide are the letters that a terminal shows in two columns (Unicode, annex 11,
-// of the classes W and F), but for rare ones.
+// wide are the letters with two columns in a terminal (Unicode, annex 11, classes W and
+// F), except rare ones.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1},
@@ -168,7 +167,7 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// blank is as wide as a letter in a terminal.
+// blank returns spaces as wide as a letter.
 func blank(r rune) string {
 	switch {
 	case r == '\t':

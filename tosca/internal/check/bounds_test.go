@@ -22,10 +22,9 @@ func times(n int, line string) string {
 func joined(n int, entry string) string { return strings.TrimSuffix(times(n, entry+", "), ", ") }
 
 const (
-	flows     = first + "topology_template:\n  node_templates: {n: {type: tosca.nodes.Root}}\n  workflows:\n"
 	templates = "topology_template:\n  node_templates:\n"
-	filtering = first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n    properties: {p: {type: integer, default: 1}}\n" +
-		"    requirements: [{r: {capability: tosca.capabilities.Node, node: my}}]\n"
+	filtering = first + "node_types:\n  own:\n    derived_from: tosca.nodes.Root\n    properties: {p: {type: integer, default: 1}}\n" +
+		"    requirements: [{r: {capability: tosca.capabilities.Node, node: own}}]\n"
 )
 
 // Each of these makes a product of two numbers that are written once each. The
@@ -43,13 +42,13 @@ var products = map[string]struct {
 	},
 	"nodes that many filters choose from": {
 		func(n int) string {
-			return filtering + templates + times(n, "    n%[1]d: {type: my, requirements: [{r: {node_filter: {properties: [{p: {equal: 2}}]}}}]}\n")
+			return filtering + templates + times(n, "    n%[1]d: {type: own, requirements: [{r: {node_filter: {properties: [{p: {equal: 2}}]}}}]}\n")
 		},
 		func(n int) int { return n * n },
 	},
 	"types that filters may mean": {
 		func(n int) string {
-			return filtering + times(n, "  d%[1]d: {derived_from: my, requirements: [{r: {capability: tosca.capabilities.Node, node: my, node_filter: {properties: [{none%[1]d: {equal: 1}}]}}}]}\n")
+			return filtering + times(n, "  d%[1]d: {derived_from: own, requirements: [{r: {capability: tosca.capabilities.Node, node: own, node_filter: {properties: [{none%[1]d: {equal: 1}}]}}}]}\n")
 		},
 		func(n int) int { return n * n },
 	},
@@ -127,19 +126,6 @@ func TestWhatIsDeepOrGoesInACircleIsReportedWhereItIs(t *testing.T) {
 			first + "node_types:\n  my: {derived_from: tosca.nodes.Root, properties: {p: {type: string}}}\n" + templates +
 				times(n, "    n%[1]d: {type: my, properties: {p: {get_property: [n%[2]d, p]}}}\n"), []string{"TOSCA-FUN-005"}, 1,
 		},
-		"workflows that inline each other": {
-			flows + times(n, "    w%[1]d: {steps: {s: {target: n, activities: [{inline: w%[2]d}]}}}\n"), []string{"TOSCA-FLOW-006"}, n,
-		},
-		"workflows that inline all before them": {
-			flows + "    w0: {steps: {s: {target: n, activities: [{set_state: x}]}}}\n" + before(150), nil, 0,
-		},
-		"a workflow between two that inline themselves": {
-			flows + "    a: {steps: {s: {target: n, activities: [{inline: a}, {inline: b}]}}}\n" +
-				"    b: {steps: {s: {target: n, activities: [{inline: c}]}}}\n    c: {steps: {s: {target: n, activities: [{inline: d}]}}}\n" +
-				"    d: {steps: {s: {target: n, activities: [{inline: c}]}}}\n",
-			[]string{"TOSCA-FLOW-006"},
-			3,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,17 +143,6 @@ func TestWhatIsDeepOrGoesInACircleIsReportedWhereItIs(t *testing.T) {
 
 // Each of these is work that grows with what is written, and no faster.
 var linear = map[string]func(n int) string{
-	"steps that many follow": func(n int) string {
-		return flows + "    w:\n      steps:\n" + times(n, "        s%[1]d: {target: n, activities: [{set_state: x}], on_success: [s%[2]d]}\n")
-	},
-	"properties that are mapped to inputs": func(n int) string {
-		return substituting("    properties:\n"+times(n, "      p%[1]d: {type: string, default: x}\n"), times(n, "    i%[1]d: {type: string, default: x}\n")) +
-			"    properties:\n" + times(n, "      p%[1]d: [i%[1]d]\n")
-	},
-	"capabilities that are mapped to those of a node": func(n int) string {
-		return substituting("    capabilities:\n"+times(n, "      c%[1]d: tosca.capabilities.Node\n"), "    i: {type: string, default: x}\n") +
-			"    capabilities:\n" + times(n, "      c%[1]d: [x, c%[1]d]\n")
-	},
 	"interfaces that a node adds to": func(n int) string {
 		return first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n    interfaces:\n" + times(n, "      f%[1]d: {type: tosca.interfaces.Root}\n") +
 			templates + "    x:\n      type: my\n      interfaces:\n" + times(n, "        f%[1]d: {}\n")
@@ -199,22 +174,6 @@ func TestWorkGrowsNoFasterThanTheDocument(t *testing.T) {
 			}
 		})
 	}
-}
-
-// substituting is a topology in the place of a node of a type, with a node of
-// that type in it; the mappings are to follow.
-func substituting(members, inputs string) string {
-	return first + "node_types:\n  my:\n    derived_from: tosca.nodes.Root\n" + members +
-		"topology_template:\n  inputs:\n" + inputs + "  node_templates: {x: {type: my, properties: {}}}\n  substitution_mappings:\n    node_type: my\n"
-}
-
-// before writes workflows each of which inlines all that stand before it.
-func before(n int) string {
-	var b strings.Builder
-	for i := 1; i < n; i++ {
-		fmt.Fprintf(&b, "    w%d: {steps: {s: {target: n, activities: [%s]}}}\n", i, joined(i, "{inline: w%[1]d}"))
-	}
-	return b.String()
 }
 
 // Whoever prints the values of many nodes copies a large default for each.

@@ -1,6 +1,6 @@
-// Package check says what TOSCA's rules forbid, or advise against, in types and in
-// a resolved service template: a file for each subject. It changes nothing, and
-// starts no goroutine.
+// Package check reports violations of TOSCA's rules, and of its recommendations, in
+// types and in a resolved service template. It has a file for each subject, changes
+// nothing, and starts no goroutine.
 package check
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// Document resolves a service template, and checks its types before and the whole
-// graph after; the error is that of ctx.
+// Document checks the types of a service template, resolves the template, and checks the
+// resulting graph. It returns the error of ctx.
 func Document(ctx context.Context, g *resolve.Graph) error {
 	if g.Doc.Scope() == nil || (g.Doc.Version == "" && g.Errors() > 0 && g.Topo == nil) {
-		return nil // unreadable, and said so
+		return nil // unreadable (already reported)
 	}
 	g.ReadShort()
 	g.ReadSchemas()
@@ -26,7 +26,7 @@ func Document(ctx context.Context, g *resolve.Graph) error {
 		if g.Doc.V2() {
 			keyword = "service_template"
 		}
-		g.Incomplete(diag.Position{File: g.Doc.File}, code.NoTopology, "the file has no %s, so there is no application in it", keyword)
+		g.Incomplete(diag.Position{File: g.Doc.File}, code.NoTopology, "the file has no %s, so it defines no application", keyword)
 		return nil
 	}
 	if err := g.Resolve(ctx); err != nil {
@@ -34,7 +34,7 @@ func Document(ctx context.Context, g *resolve.Graph) error {
 	}
 	for _, check := range []func(*resolve.Graph){
 		checkRepositories, checkNodes, checkRelations, checkEdges, checkGroups, checkPolicies,
-		checkSubstitution, checkWorkflows, checkOutputs, checkUnused,
+		checkSubstitution, checkWorkflows, checkTriggers, warnFilters, checkOutputs, checkUnused,
 	} {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -13,40 +13,39 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// defining checks the parameters of an interface where a type defines it,
-// against what is below: of the parent type, and of the interface's own type.
-type defining struct {
+// interfaceChecker checks the parameters of an interface definition in a type against
+// the inherited definitions: of the parent type and of the interface's own type.
+type interfaceChecker struct {
 	*resolve.Graph
 	t     *grammar.Type
 	self  data.Entity
 	under *inherit.Interface
 }
 
-func newDefining(g *resolve.Graph, t *grammar.Type, i *grammar.Interface) *defining {
-	d := &defining{Graph: g, t: t, self: g.SelfOfType(t), under: g.NewInterface()}
+func newInterfaceChecker(g *resolve.Graph, t *grammar.Type, i *grammar.Interface) *interfaceChecker {
+	d := &interfaceChecker{Graph: g, t: t, self: g.SelfOfType(t), under: g.NewInterface()}
 	if !t.Doc.V2() {
 		return d
 	}
 	if t.Kind == grammar.InterfaceType {
 		for _, base := range slices.Backward(inherit.Ancestors(t)[1:]) {
 			for _, inherited := range base.Interfaces {
-				g.Lay(d.under, inherited, base.Doc)
+				g.Merge(d.under, inherited, base.Doc)
 			}
 		}
 		return d
 	}
 	if parent := t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name); parent != nil && !inherit.Derives(parent, t) {
 		if old := g.TypeInterfaces(g.Inherit(parent))[i.Name]; old != nil && g.Spend(inherit.PerCandidate*(1+len(old.Operations))) {
-			d.under = g.Layered(old, nil)
+			d.under = g.CopyFor(old, nil)
 		}
 	}
 	g.Extend(d.under, &grammar.Interface{Name: i.Name, Type: i.Type}, t.Doc)
 	return d
 }
 
-// parameters checks inputs. Up to 1.3, those that only have a value, or nothing,
-// are not definitions.
-func (d *defining) parameters(params []*grammar.Property, under map[string]inherit.Parameter, of string) {
+// parameters checks inputs. Up to 1.3, an input without a type is not a definition.
+func (d *interfaceChecker) parameters(params []*grammar.Property, under map[string]inherit.Parameter, of string) {
 	if !d.t.Doc.V2() {
 		declareParameters(d.Graph, params, d.t.Doc, of)
 		return
@@ -58,25 +57,25 @@ func (d *defining) parameters(params []*grammar.Property, under map[string]inher
 			continue
 		}
 		old[p.Name] = was.Def
-		if was.Value != nil { // what has a value in a type is fixed
+		if was.Value != nil { // a value in a type is fixed
 			old[p.Name] = &data.Definition{Schema: &grammar.Schema{}, Doc: d.t.Doc, Value: was.Value, Refines: was.Def}
 		}
 	}
 	d.definitions(params, old, of)
 	for _, p := range params {
-		d.onlySelf(p.Default, of+": "+quote(p.Name))
-		d.onlySelf(p.Value, of+": "+quote(p.Name))
+		d.checkSelfOnly(p.Default, of+": "+quote(p.Name))
+		d.checkSelfOnly(p.Value, of+": "+quote(p.Name))
 	}
 }
 
-// outputs checks outputs, and the attributes that they are written to.
-func (d *defining) outputs(params []*grammar.Property, under map[string]*data.Definition, of string) {
+// outputs checks outputs and the attributes that they are mapped to.
+func (d *interfaceChecker) outputs(params []*grammar.Property, under map[string]*data.Definition, of string) {
 	if !d.t.Doc.V2() {
 		declareParameters(d.Graph, params, d.t.Doc, of)
 		if d.t.Kind == grammar.NodeType || d.t.Kind == grammar.RelationshipType {
 			self := d.self
 			if d.t.Kind == grammar.NodeType {
-				self = d.AnyNodeOf(d.t, false)
+				self = d.AnyNodeOf(d.t)
 			}
 			for _, p := range params {
 				checkMapping(d.Graph, p.Mapping, nil, data.Place{Of: of + ": output " + quote(p.Name), Doc: d.t.Doc, Self: self})
@@ -101,7 +100,7 @@ func (d *defining) outputs(params []*grammar.Property, under map[string]*data.De
 }
 
 // definitions checks definitions against those that they refine.
-func (d *defining) definitions(params []*grammar.Property, old map[string]*data.Definition, of string) {
+func (d *interfaceChecker) definitions(params []*grammar.Property, old map[string]*data.Definition, of string) {
 	for name, def := range old {
 		if def == nil {
 			delete(old, name)
@@ -112,16 +111,16 @@ func (d *defining) definitions(params []*grammar.Property, old map[string]*data.
 	for _, p := range params {
 		def := data.From(p, d.t.Doc)
 		if def.Refines = old[p.Name]; def.Refines != nil && def.Refines.Fixed() {
-			continue // said so
+			continue // already reported
 		}
 		d.Values.Declare(def, data.Place{Of: of + ": " + quote(p.Name), Self: d.self})
 	}
 }
 
-// onlySelf refuses functions that read a node or relationship where there is none
-// yet, in the type of an interface, and those that read one by its name in the
-// type of a node or relationship (TOSCA 2.0, 11.4).
-func (d *defining) onlySelf(n *source.Node, of string) {
+// checkSelfOnly reports functions that read nodes or relationships which a type cannot
+// know: any in an interface type, and those named in a node or relationship type (TOSCA
+// 2.0, 11.4).
+func (d *interfaceChecker) checkSelfOnly(n *source.Node, of string) {
 	if n == nil || !d.Spend(1) {
 		return
 	}
@@ -130,7 +129,7 @@ func (d *defining) onlySelf(n *source.Node, of string) {
 			continue
 		}
 		if d.t.Kind == grammar.InterfaceType {
-			d.Errorf(k.Pos(), code.FunctionPlace, "%s: %s means nothing in an interface type, which has no node or relationship yet", of, k.Text)
+			d.Errorf(k.Pos(), code.FunctionPlace, "%s: %s is not valid in an interface type, which has no node or relationship yet", of, k.Text)
 			return
 		}
 		if path.Kind != source.List || len(path.Items) < 2 {
@@ -142,16 +141,14 @@ func (d *defining) onlySelf(n *source.Node, of string) {
 		}
 	}
 	for _, item := range n.Items {
-		d.onlySelf(item, of)
+		d.checkSelfOnly(item, of)
 	}
 }
 
-// rooted are the words at the beginning of a path that are not names: SELF, and
-// those of 1.x, of which is said elsewhere that they are that.
+// rooted are keywords at the beginning of a path. Those of 1.x are reported elsewhere.
 var rooted = map[string]bool{"SELF": true, "SOURCE": true, "TARGET": true, "HOST": true}
 
-// declareParameters checks definitions of parameters; those that only have a
-// value, or nothing, are none.
+// declareParameters checks definitions of parameters, which have a type.
 func declareParameters(g *resolve.Graph, params []*grammar.Property, doc *grammar.Document, of string) {
 	for _, p := range params {
 		if p.Type.Name != "" {
@@ -160,24 +157,23 @@ func declareParameters(g *resolve.Graph, params []*grammar.Property, doc *gramma
 	}
 }
 
-// onlyDefined checks that an interface has the operations that are defined and no
-// others. Since 2.0, notifications have a place of their own.
-func onlyDefined(g *resolve.Graph, i *grammar.Interface, made *inherit.Interface, doc *grammar.Document, of string) {
+// checkOperations reports operations of an interface that its type does not define.
+// Since 2.0, operations and notifications are apart.
+func checkOperations(g *resolve.Graph, i *grammar.Interface, made *inherit.Interface, doc *grammar.Document, of string) {
 	for at, o := range append(slices.Clone(i.Operations), i.Notifications...) {
 		notice := at >= len(i.Operations)
 		switch has := made.Operations[o.Name]; {
 		case has == nil:
 			g.Unknown(o.Pos, code.OpUnknown, o.Name, inherit.Candidates(g, made.Operations), "%s has no operation %q", of, o.Name)
 		case has.Notice != notice && doc.V2():
-			g.Errorf(o.Pos, code.OpUnknown, "%s: %q is a notification, or is written among the notifications and is none", of, o.Name)
+			g.Errorf(o.Pos, code.OpUnknown, "%s: %q is a notification in one place and an operation in the other", of, o.Name)
 		}
 	}
 }
 
-// notFixed checks that a template does not assign what its type has fixed: the
-// value of an input, or the attribute that an output is written to (TOSCA 2.0,
-// 9.9 and 9.10).
-func notFixed(g *resolve.Graph, i *grammar.Interface, defined *inherit.Interface, doc *grammar.Document, of string) {
+// checkNotFixed reports assignments of a template to what its type has fixed: the value
+// of an input, or the attribute that an output is mapped to (TOSCA 2.0, 9.9 and 9.10).
+func checkNotFixed(g *resolve.Graph, i *grammar.Interface, defined *inherit.Interface, doc *grammar.Document, of string) {
 	if defined == nil || !doc.V2() {
 		return
 	}
@@ -204,43 +200,12 @@ func notFixed(g *resolve.Graph, i *grammar.Interface, defined *inherit.Interface
 	}
 }
 
-// selfOfDefined is selfOfFilter for the filter of a definition.
-func selfOfDefined(g *resolve.Graph, t *grammar.Type, r *grammar.RequirementDef) data.Entity {
-	made := g.Flatten(t).Requirement(r.Name)
-	if !t.Doc.V2() || made == nil || r.Filter == nil {
-		return data.Anything
-	}
-	return g.AnyRelationOf(t, made.Relation, made.Node, certain(g, made, t.Doc))
-}
-
-// certain is the capability that a definition leads to, where the node type that
-// it names tells and no type is derived from the capability's, which might have
-// more; nil otherwise.
-func certain(g *resolve.Graph, r *inherit.RequirementDef, doc *grammar.Document) *inherit.CapabilityDef {
-	to := g.WholeNodeType(r.Node)
-	if to == nil {
-		return nil
-	}
-	c := to.Caps[r.CapabilityName]
-	if c == nil {
-		c = to.CapabilityOf(r.Capability)
-	}
-	names := doc.Scope().Names(grammar.CapabilityType)
-	if c == nil || !g.Spend(len(names)) || slices.ContainsFunc(names, func(name string) bool {
-		t := doc.Scope().Lookup(grammar.CapabilityType, name)
-		return t != c.Typ && inherit.Derives(t, c.Typ)
-	}) {
-		return nil
-	}
-	return c
-}
-
-// checkRequirementDef checks a requirement where a node type defines it.
+// checkRequirementDef checks the definition of a requirement in a node type.
 func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.RequirementDef, of string) {
 	rel := g.Known(t.Doc, grammar.RelationshipType, r.Relationship, of)
 	node := t.Doc.Scope().Lookup(grammar.NodeType, r.Node.Name)
-	if node == nil && t.Doc != g.Doc && !t.Doc.V2() && r.Node.Name != "" { // whoever imports it may have it otherwise
-		g.Warnf(r.Node.Pos, code.TypeUnknown, "%s: unknown node type %q, which nobody defines", of, r.Node.Name)
+	if node == nil && t.Doc != g.Doc && !t.Doc.V2() && r.Node.Name != "" { // a file that imports this one may define it
+		g.Warnf(r.Node.Pos, code.TypeUnknown, "%s: unknown node type %q, which no imported file defines", of, r.Node.Name)
 	} else {
 		node = g.Known(t.Doc, grammar.NodeType, r.Node, of)
 	}
@@ -249,23 +214,23 @@ func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.Requireme
 		checkInterfaceDefs(g, t, nil, of)
 		faces := g.TypeInterfaces(g.Inherit(rel))
 		for _, i := range r.Interfaces {
-			if inherit.Find(faces, i.Name, t.Doc) == nil && i.Type.Name == "" && g.Inherit(rel).Whole {
+			if inherit.Find(faces, i.Name, t.Doc) == nil && i.Type.Name == "" && g.Inherit(rel).Complete {
 				g.Unknown(i.Pos, code.IfaceUnknown, i.Name, inherit.Candidates(g, faces), "%s: %s has no interface %q", of, inherit.Quoted(rel), i.Name)
 			}
 			g.Known(t.Doc, grammar.InterfaceType, i.Type, of)
 		}
 	}
-	checkFilter(g, r.Filter, g.WholeNodeType(node), t.Doc, of+nodeFilter, selfOfDefined(g, t, r))
-	if !g.Inherit(t).Whole {
+	checkFilter(g, r.Filter, g.WholeNodeType(node), t.Doc, of+nodeFilter)
+	if !g.Inherit(t).Complete {
 		checkRefinedRelation(g, t, rel, r, of)
 		return
 	}
 	made := g.Flatten(t).Requirement(r.Name)
 	if made == nil {
-		return // too much work, and said so
+		return // the limit of work is exceeded (already reported)
 	}
 	checkRefinedRelation(g, t, cmp.Or(rel, made.Relation), r, of)
-	if made.Capability == nil && made.CapabilityName == "" && t.DerivedFrom.Name != "" && r.Capability.Name == "" { // else the grammar says so
+	if made.Capability == nil && made.CapabilityName == "" && t.DerivedFrom.Name != "" && r.Capability.Name == "" { // else the grammar reports it
 		g.Errorf(r.Pos, code.ReqDefined, "%s names no capability", of)
 	}
 	if !t.Doc.V2() {
@@ -275,7 +240,7 @@ func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.Requireme
 		g.Errorf(r.Pos, code.ReqDefined, "%s names no relationship", of)
 	}
 	to := g.WholeNodeType(made.Node)
-	if to == nil || made.Capability == nil || !g.Inherit(made.Capability).Whole || to.Vague() || r.Capability.Name == "" && r.Node.Name == "" {
+	if to == nil || made.Capability == nil || !g.Inherit(made.Capability).Complete || to.Unresolved() || r.Capability.Name == "" && r.Node.Name == "" {
 		return
 	}
 	if to.CapabilityOf(made.Capability) == nil {
@@ -283,8 +248,8 @@ func checkRequirementDef(g *resolve.Graph, t *grammar.Type, r *grammar.Requireme
 	}
 }
 
-// checkRequiredCapability: a requirement asks for a type of capability, or for
-// one of the node type that it names.
+// checkRequiredCapability checks the capability of a requirement definition: a
+// capability type, or a capability of its node type.
 func checkRequiredCapability(g *resolve.Graph, t *grammar.Type, r *grammar.RequirementDef, node *grammar.Type, of string) {
 	name := r.Capability.Name
 	if name == "" {
@@ -304,15 +269,15 @@ func checkRequiredCapability(g *resolve.Graph, t *grammar.Type, r *grammar.Requi
 	g.Known(t.Doc, grammar.CapabilityType, r.Capability, of)
 }
 
-// checkCapabilityDef checks a capability where a node type defines it: it is for
-// nodes of types that its own type is for (TOSCA 1.0, 3.6.1.3; 2.0, 8.2), and
-// since 2.0 it has the properties of its type and no others.
+// checkCapabilityDef checks the definition of a capability in a node type. It may
+// restrict the source types of its own type (TOSCA 1.0, 3.6.1.3; 2.0, 8.2). Since 2.0 it
+// may only refine properties of that type.
 func checkCapabilityDef(g *resolve.Graph, t *grammar.Type, d *grammar.CapabilityDef, of string) {
 	g.Known(t.Doc, grammar.CapabilityType, d.Type, of)
 	allKnown(g, t.Doc, d.Sources, of, grammar.NodeType)
 	allKnown(g, t.Doc, d.Relations, of, grammar.RelationshipType)
 	typ := g.Flatten(t).Caps[d.Name]
-	if typ == nil || typ.Typ == nil || !typ.Whole {
+	if typ == nil || typ.Typ == nil || !typ.Complete {
 		return
 	}
 	made := g.Inherit(typ.Typ)
@@ -321,20 +286,20 @@ func checkCapabilityDef(g *resolve.Graph, t *grammar.Type, d *grammar.Capability
 	if !t.Doc.V2() {
 		return
 	}
-	allRefined(g, d.Properties, made.Props, of, "property", typ.Typ)
-	allRefined(g, d.Attributes, made.Attrs, of, "attribute", typ.Typ)
+	checkRefinesAll(g, d.Properties, made.Props, of, "property", typ.Typ)
+	checkRefinesAll(g, d.Attributes, made.Attrs, of, "attribute", typ.Typ)
 	if parent := g.WholeNodeType(t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name)); parent == nil || parent.Caps[d.Name] == nil {
-		r.properties(d.Properties, made.Props, of, "property") // else checked against the parent's
+		r.properties(d.Properties, made.Props, of, "property") // else they are checked against the parent's
 		r.properties(d.Attributes, made.Attrs, of, "attribute")
 	}
 	r.within(d.Relations, listed(made, func(t *grammar.Type) []grammar.Ref { return t.Relations }), []grammar.Kind{grammar.RelationshipType}, of)
 }
 
-// checkRefinedRelation checks what a requirement refines of the relationship that
-// it makes: it has the properties of its type and no others (TOSCA 2.0, 8.4), as
-// they were refined by the parent of the node type.
+// checkRefinedRelation checks the refinement of a requirement's relationship. It may
+// only refine properties of the relationship type (TOSCA 2.0, 8.4), as refined by the
+// parent node type.
 func checkRefinedRelation(g *resolve.Graph, t, rel *grammar.Type, d *grammar.RequirementDef, of string) {
-	if !t.Doc.V2() || rel == nil || !g.Inherit(rel).Whole {
+	if !t.Doc.V2() || rel == nil || !g.Inherit(rel).Complete {
 		return
 	}
 	of += ": relationship"
@@ -343,8 +308,8 @@ func checkRefinedRelation(g *resolve.Graph, t, rel *grammar.Type, d *grammar.Req
 	if parent := g.WholeNodeType(t.Doc.Scope().Lookup(t.Kind, t.DerivedFrom.Name)); parent != nil && parent.Requirement(d.Name) != nil {
 		props, attrs = parent.Requirement(d.Name).Refine(made)
 	}
-	allRefined(g, d.RelationProperties, props, of, "property", rel)
-	allRefined(g, d.RelationAttributes, attrs, of, "attribute", rel)
+	checkRefinesAll(g, d.RelationProperties, props, of, "property", rel)
+	checkRefinesAll(g, d.RelationAttributes, attrs, of, "attribute", rel)
 	r := &refiner{Graph: g, t: t, strict: true}
 	r.properties(d.RelationProperties, props, of, "property")
 	r.properties(d.RelationAttributes, attrs, of, "attribute")
@@ -357,7 +322,7 @@ func checkRefinedRelation(g *resolve.Graph, t, rel *grammar.Type, d *grammar.Req
 	faces := g.TypeInterfaces(made)
 	for _, i := range d.Interfaces {
 		face := inherit.Find(faces, i.Name, t.Doc)
-		if face == nil || face.Vague {
+		if face == nil || face.Unresolved {
 			continue
 		}
 		for _, o := range slices.Concat(i.Operations, i.Notifications) {
@@ -368,14 +333,14 @@ func checkRefinedRelation(g *resolve.Graph, t, rel *grammar.Type, d *grammar.Req
 	}
 }
 
-// allRefined checks that definitions refine what is there already.
-func allRefined(g *resolve.Graph, props []*grammar.Property, defs map[string]*data.Definition, of, what string, typ *grammar.Type) {
+// checkRefinesAll checks that each definition refines an inherited one.
+func checkRefinesAll(g *resolve.Graph, props []*grammar.Property, defs map[string]*data.Definition, of, what string, typ *grammar.Type) {
 	for _, p := range props {
-		onlyRefined(g, p, defs, of, what, typ)
+		checkRefines(g, p, defs, of, what, typ)
 	}
 }
 
-func onlyRefined(g *resolve.Graph, p *grammar.Property, defs map[string]*data.Definition, of, what string, typ *grammar.Type) {
+func checkRefines(g *resolve.Graph, p *grammar.Property, defs map[string]*data.Definition, of, what string, typ *grammar.Type) {
 	if defs[p.Name] == nil {
 		g.Unknown(p.Pos, code.PropUnknown, p.Name, inherit.Candidates(g, defs), "%s: %s has no %s %q", of, inherit.Quoted(typ), what, p.Name)
 	}

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/toskose/toskose/tosca/diag"
 	"github.com/toskose/toskose/tosca/internal/code"
 	"github.com/toskose/toskose/tosca/internal/data"
 	"github.com/toskose/toskose/tosca/internal/grammar"
@@ -13,24 +12,10 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// selfOfFilter is what SELF means in the filter of a requirement: the
-// relationship with the node that is to be chosen (TOSCA 2.0, 8.6).
-func selfOfFilter(g *resolve.Graph, e *resolve.Edge) data.Entity {
-	if !e.Source.Doc.V2() {
-		return data.Anything
-	}
-	var target *grammar.Type
-	if t := g.Filtered(e); t != nil {
-		target = t.Type.Type
-	}
-	return g.AnyRelationOf(e.Source.Typ.Type.Type, e.Relation, target, g.Sought(e))
-}
-
-// checkUnmet checks what a requirement says that leads to no node template yet:
-// the capability that it asks for, what it takes of it, and what it assigns to its
-// relationship.
+// checkUnmet checks a requirement without a target node: the requested capability, the
+// allocation, and assignments to the relationship.
 func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
-	if !e.Left || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil || e.Node.Name == "" && !checkSought(g, e) {
+	if !e.Open || !e.Source.Doc.V2() || e.Source.Owned() || e.Def == nil || e.Node.Name == "" && !checkRequestedCapability(g, e) {
 		return
 	}
 	if e.Provided != nil {
@@ -39,15 +24,15 @@ func checkUnmet(g *resolve.Graph, e *resolve.Edge) {
 	checkEdge(g, e)
 }
 
-// checkSought checks the capability that a requirement asks any node for: a type
-// of that of the definition, or the name of one that some node type has.
-func checkSought(g *resolve.Graph, e *resolve.Edge) bool {
+// checkRequestedCapability checks the capability that a requirement requests of any
+// node: a type derived from the definition's, or a name that a node type has.
+func checkRequestedCapability(g *resolve.Graph, e *resolve.Edge) bool {
 	want, scope, demanded := e.Capability.Name, e.Source.Doc.Scope(), e.Def.Capability
-	if want == "" || demanded == nil || !g.Inherit(demanded).Whole {
+	if want == "" || demanded == nil || !g.Inherit(demanded).Complete {
 		return true
 	}
 	if t := scope.Lookup(grammar.CapabilityType, want); t != nil {
-		if !g.Inherit(t).Whole || inherit.Derives(t, demanded) {
+		if !g.Inherit(t).Complete || inherit.Derives(t, demanded) {
 			return true
 		}
 		g.Errorf(e.Capability.Pos, code.ReqCapability, "%s asks for a capability of type %q, which is not a %q", e.Of(), want, demanded.Name)
@@ -66,42 +51,19 @@ func checkSought(g *resolve.Graph, e *resolve.Edge) bool {
 		}
 	}
 	g.Unknown(e.Capability.Pos, code.ReqCapability, want, scope.Names(grammar.CapabilityType),
-		"%s asks for capability %q, which is neither a type nor what a node type has", e.Of(), want)
+		"%s asks for capability %q, which is neither a capability type nor a capability of a node type", e.Of(), want)
 	return false
 }
 
-// checkFulfilled checks that a node which a requirement names passes its filters
-// and those of the definition (TOSCA 2.0, 8.6). What is known only at run time
-// may.
-func checkFulfilled(g *resolve.Graph, e *resolve.Edge) {
-	if !e.Source.Doc.V2() || e.Source.Owned() || e.Target.Selected() {
-		return
-	}
-	filters := []*grammar.NodeFilter{e.NodeFilter}
-	if e.Def != nil {
-		filters = append(filters, e.Def.Filters...)
-	}
-	for _, f := range filters {
-		if f == nil || f.Validation == nil {
-			continue
-		}
-		quiet := &data.Evaluator{Collector: &diag.Collector{}, World: g, Spend: g.Spend}
-		v := quiet.Condition(f.Validation, data.Place{Of: e.Of(), Doc: e.Source.Doc, Self: e})
-		if v.OK && v.Later == nil && v.Node != nil && v.Node.Text == "false" {
-			g.Errorf(resolve.PosOf(e), code.ReqKind, "%s names %q, which does not pass the node_filter %s", e.Of(), e.Target.Name, data.Show(f.Validation))
-		}
-	}
-}
-
-// checkRelationTargets checks the ends of an edge against what its
-// relationship's type allows, if that is not a normative one.
+// checkRelationTargets checks the ends of an edge against its relationship type, unless
+// that is normative.
 func checkRelationTargets(g *resolve.Graph, e *resolve.Edge) {
 	for _, t := range g.Chain(e.Relation) {
 		if t.Doc.Embedded {
 			return
 		}
 		if len(t.Targets) > 0 && !allowsTarget(g, t, e) {
-			g.Errorf(resolve.PosOf(e), code.ReqSource, "%s: %s leads to none of what %q has", e.Of(), inherit.Quoted(t), e.Target.Name)
+			g.Errorf(resolve.PosOf(e), code.ReqSource, "%s: %s does not lead to a capability of %q", e.Of(), inherit.Quoted(t), e.Target.Name)
 			return
 		}
 		if !allows(g, t.Doc, grammar.NodeType, t.TargetNodes, e.Target.Typ.Chain) {
@@ -115,8 +77,8 @@ func checkRelationTargets(g *resolve.Graph, e *resolve.Edge) {
 	}
 }
 
-// allowsTarget reports whether the target has a capability that the relationship
-// may lead to; up to 1.3 types of nodes are written there as well.
+// allowsTarget reports whether the target has a valid capability for the relationship
+// type. Up to 1.3 the list may also name node types.
 func allowsTarget(g *resolve.Graph, t *grammar.Type, e *resolve.Edge) bool {
 	if allows(g, t.Doc, grammar.NodeType, slices.DeleteFunc(slices.Clone(t.Targets), func(r grammar.Ref) bool {
 		return t.Doc.Scope().Lookup(grammar.NodeType, r.Name) == nil
@@ -136,10 +98,10 @@ func allowsTarget(g *resolve.Graph, t *grammar.Type, e *resolve.Edge) bool {
 	return false
 }
 
-// checkEdges checks requirements: how often they are there, what they say, where
-// they lead, and what they assign to their relationships.
+// checkEdges checks the requirements of nodes: occurrences, keywords, targets, and
+// assignments to relationships.
 func checkEdges(g *resolve.Graph) {
-	incoming := ends{map[end]int{}, map[allotted]*big.Rat{}}
+	incoming := ends{map[end]int{}, map[allocatedProperty]*big.Rat{}}
 	for _, n := range g.Nodes {
 		if n.Typ == nil || !g.Spend(len(n.Typ.Reqs)) {
 			continue
@@ -157,68 +119,66 @@ func checkEdges(g *resolve.Graph) {
 	}
 }
 
-// checkKeywords checks what most requirements do not say.
+// checkKeywords checks rare keywords of a requirement.
 func checkKeywords(g *resolve.Graph, e *resolve.Edge) {
 	r, n := e.Requirement, e.Source
 	for _, d := range r.Directives {
 		checkScope(g, d, e.Of())
 	}
 	if r.Count != nil {
-		checkCount(g, r.Count, placeOf(g, e, ": count"))
+		checkCount(g, r.Count, placeOf(e, ": count"))
 	}
 	if r.Index != nil {
-		checkCount(g, r.Index, placeOf(g, e, ": the index of its node"))
+		checkCount(g, r.Index, placeOf(e, ": the index of its node"))
 	}
 	if r.Optional != nil {
-		checkOptional(g, r.Optional, placeOf(g, e, ": optional"))
+		checkOptional(g, r.Optional, placeOf(e, ": optional"))
 	}
 	if r.NodeFilter != nil {
-		checkFilter(g, r.NodeFilter, g.Filtered(e), n.Doc, e.Of()+nodeFilter, selfOfFilter(g, e))
+		checkFilter(g, r.NodeFilter, g.FilteredType(e), n.Doc, e.Of()+nodeFilter)
 	}
 }
 
-// placeOf is the place of what a requirement says before it is known where it
-// leads: SELF is its relationship (TOSCA 2.0, 10.3).
-func placeOf(g *resolve.Graph, e *resolve.Edge, what string) data.Place {
+// placeOf returns the place of a keyword of a requirement. In 2.0, SELF there is the
+// relationship, of which nothing is known yet (TOSCA 2.0, 10.3).
+func placeOf(e *resolve.Edge, what string) data.Place {
 	p := e.Source.Place(e.Of() + what)
 	if e.Source.Doc.V2() {
-		p.Self = selfOfFilter(g, e)
+		p.Self = data.Anything
 	}
 	return p
 }
 
-// checkEnds checks an edge against what is said of its ends: by the capability, by
-// the relationship, and by filters.
+// checkEnds checks an edge against the limits of the capability and the relationship.
 func checkEnds(g *resolve.Graph, e *resolve.Edge, incoming ends) {
 	if e.Provided != nil {
 		checkCapability(g, e, incoming.count)
 		checkAllocation(g, e, incoming.taken)
 	}
 	checkRelationTargets(g, e)
-	checkFulfilled(g, e)
 }
 
-// end is a capability of a node, where edges end.
+// end is a capability of a node at which edges end.
 type end struct {
 	node       *resolve.Node
 	capability *inherit.CapabilityDef
 }
 
-// allotted is a property of a capability that requirements take parts of.
-type allotted struct {
+// allocatedProperty is a property of a capability, parts of which requirements allocate.
+type allocatedProperty struct {
 	end
 	property string
 }
 
-// ends is how many edges lead to a capability, and what they take of it together.
+// ends sums up the edges that end at each capability, and their allocations.
 type ends struct {
 	count map[end]int
-	taken map[allotted]*big.Rat
+	taken map[allocatedProperty]*big.Rat
 }
 
-// checkCapability checks the ends of an edge against what the capability
-// allows. What the normative types say there is advice: the standard's own
-// examples break it.
+// checkCapability checks the ends of an edge against the limits of the capability. The
+// limits of normative types are recommendations, as examples in the standard exceed
+// them.
 func checkCapability(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
 	c := e.Provided
 	if c.Doc.Embedded {
@@ -236,12 +196,12 @@ func checkCapability(g *resolve.Graph, e *resolve.Edge, incoming map[end]int) {
 	}
 	at := end{e.Target, c}
 	if incoming[at]++; incoming[at] == c.Max+1 {
-		g.Errorf(resolve.PosOf(e), code.ReqMany, "%s: capability %q of %q is there for at most %d requirements", e.Of(), c.Name, e.Target.Name, c.Max)
+		g.Errorf(resolve.PosOf(e), code.ReqMany, "%s: capability %q of %q allows at most %d requirements", e.Of(), c.Name, e.Target.Name, c.Max)
 	}
 }
 
-// allowed returns the types that a capability is for: by its definition, or else
-// by its type.
+// allowed returns the source types and relationship types that a capability allows: of
+// its definition, or else of its type.
 func allowed(c *inherit.CapabilityDef) (sources, relations []grammar.Ref) {
 	sources, relations = c.Sources, c.Relations
 	for _, t := range inherit.Ancestors(c.Typ) {
@@ -258,8 +218,8 @@ func allowed(c *inherit.CapabilityDef) (sources, relations []grammar.Ref) {
 	return sources, relations
 }
 
-// allows reports whether a chain of types has one of a list, which may be empty.
-// A type that is not known may be any.
+// allows reports whether one of a chain of types is in a list. An empty list and unknown
+// types allow everything.
 func allows(g *resolve.Graph, doc *grammar.Document, kind grammar.Kind, list []grammar.Ref, chain []*grammar.Type) bool {
 	if len(list) == 0 || !g.Spend(len(list)) {
 		return true
@@ -273,23 +233,23 @@ func allows(g *resolve.Graph, doc *grammar.Document, kind grammar.Kind, list []g
 	return false
 }
 
-// isOther reports whether a name is that of a node or group type: a list of the
-// targets of policies has both.
+// isOther reports whether a node or group type has the name. The targets of policies may
+// be of both kinds.
 func isOther(doc *grammar.Document, name string) bool {
 	return doc.Scope().Lookup(grammar.NodeType, name) != nil || doc.Scope().Lookup(grammar.GroupType, name) != nil
 }
 
-// checkAllocation checks what a requirement takes of its target's capability, and
-// that all take no more together than it has, where one node is made of each
-// template (TOSCA 2.0, 8.5.5).
-func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.Rat) {
+// checkAllocation checks the allocation of a requirement, and that all allocations of a
+// capability do not exceed it. The sum is known only if each template makes one node
+// (TOSCA 2.0, 8.5.5).
+func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allocatedProperty]*big.Rat) {
 	known := e.Provided.Props
 	single := taken != nil && e.Source.Count == nil && e.Count == nil && e.Target.Count == nil && !e.Target.Selected() && e.Optional == nil
 	for k, v := range e.Allocation.Pairs() {
 		of := e.Of() + ": allocation of " + quote(k.Text)
 		def := known[k.Text]
 		if def == nil {
-			if e.Provided.Whole {
+			if e.Provided.Complete {
 				g.Unknown(k.Pos(), code.Allocation, k.Text, inherit.Candidates(g, known), "%s: capability %q has no such property", of, e.Provided.Name)
 			}
 			continue
@@ -301,7 +261,7 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.
 			continue
 		}
 		p := e.Source.Place(of)
-		p.Self, p.Meant = e, def
+		p.Self, p.Want = e, def
 		made := g.Values.Eval(v, p)
 		if !made.OK || !g.Values.Check(made.Node, data.Of(def.TypeName(), def.Doc), p) || !single || made.Later != nil {
 			continue
@@ -311,32 +271,26 @@ func checkAllocation(g *resolve.Graph, e *resolve.Edge, taken map[allotted]*big.
 		if !ok || c == nil {
 			continue
 		}
-		at := allotted{end{e.Target, e.Provided}, k.Text}
+		at := allocatedProperty{end{e.Target, e.Provided}, k.Text}
 		if taken[at] != nil {
 			part.Add(part, taken[at])
 		}
 		taken[at] = part
 		if whole, ok := g.Values.Worth(c.Property(k.Text).Node, def); ok && part.Cmp(whole) > 0 {
-			g.Errorf(v.Pos(), code.Allocation, "%s: more is taken of it than capability %q of %q has", of, e.Provided.Name, e.Target.Name)
+			g.Errorf(v.Pos(), code.Allocation, "%s: more is allocated than capability %q of %q has", of, e.Provided.Name, e.Target.Name)
 		}
 	}
 }
 
 const nodeFilter = ": node_filter"
 
-// checkFilter checks that what a filter names can be there, in nodes of a type;
-// self is what SELF means in it, and of ends with its keyword.
-func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, doc *grammar.Document, of string, self data.Entity) {
-	if f == nil {
+// checkFilter checks the names in a filter: nodes of type t, or of a type derived from
+// it, must have such properties and capabilities.
+func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, doc *grammar.Document, of string) {
+	if f == nil || t == nil {
 		return
 	}
-	if f.Validation != nil {
-		g.Values.Condition(f.Validation, data.Place{Of: of, Doc: doc, Self: self})
-	}
-	if t == nil {
-		return
-	}
-	some := func(has func(*inherit.NodeType) bool) bool { return g.Somewhere(t, has) }
+	some := func(has func(*inherit.NodeType) bool) bool { return g.AnyDerived(t, has) }
 	checkPropertyFilters(g, f.Properties, t.Props, doc, of, inherit.Quoted(t.Type.Type), func(name string) bool {
 		return some(func(t *inherit.NodeType) bool { return t.Props[name] != nil })
 	})
@@ -346,13 +300,13 @@ func checkFilter(g *resolve.Graph, f *grammar.NodeFilter, t *inherit.NodeType, d
 		def := has(t)
 		if def == nil {
 			switch {
-			case t.Vague() || some(func(t *inherit.NodeType) bool { return has(t) != nil }):
+			case t.Unresolved() || some(func(t *inherit.NodeType) bool { return has(t) != nil }):
 			default:
 				g.Unknown(c.Pos, code.Filter, c.Name, t.CapabilityNames(), "%s names capability %q, which %s does not have", of, c.Name, inherit.Quoted(t.Type.Type))
 			}
 			continue
 		}
-		if def.Whole {
+		if def.Complete {
 			checkPropertyFilters(g, c.Properties, def.Props, doc, of, "capability "+quote(c.Name), func(name string) bool {
 				return some(func(t *inherit.NodeType) bool { d := has(t); return d != nil && d.Props[name] != nil })
 			})
@@ -374,7 +328,7 @@ func checkPropertyFilters(g *resolve.Graph, filters []*grammar.PropertyFilter, k
 	}
 }
 
-// typedIn is the document in which a definition's type is named.
+// typedIn returns the document that names the definition's type.
 func typedIn(def *data.Definition) *grammar.Document {
 	at := def
 	for at.Schema.Type.Name == "" && at.Refines != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Interfaces returns the interfaces of a node, and reports what its template names
-// that its type does not have.
+// Interfaces returns the interfaces of a node, and reports interfaces and operations of
+// its template that the type does not define.
 func Interfaces(g *resolve.Graph, n *resolve.Node) map[string]*inherit.Interface {
 	return checkAssigned(g, g.TypeInterfaces(n.Typ.Type), n.Interfaces, n.Doc, n.Of())
 }
 
-// checkAssigned puts interfaces together, and reports what a template assigns to interfaces that
-// its type does not have.
+// checkAssigned merges the interfaces of a template into those of its type, and reports
+// undefined ones.
 func checkAssigned(g *resolve.Graph, faces map[string]*inherit.Interface, assigned []*grammar.Interface, doc *grammar.Document, of string) map[string]*inherit.Interface {
-	first := map[[2]string]string{} // by interface and operation: what the interface is called where it is assigned
+	first := map[[2]string]string{} // name in the template, by interface and operation
 	return g.AssignTo(faces, assigned, doc, func(i *grammar.Interface, name string, made *inherit.Interface) {
 		switch {
 		case made == nil && inherit.MayAdd(i, doc):
@@ -34,23 +34,24 @@ func checkAssigned(g *resolve.Graph, faces map[string]*inherit.Interface, assign
 		case made == nil:
 			g.Unknown(i.Pos, code.IfaceUnknown, i.Name, inherit.Candidates(g, faces), "%s has no interface %q", of, i.Name)
 		default:
-			onceEach(g, first, name, i, of)
-			if !made.Vague {
-				onlyDefined(g, i, made, doc, of+": interface "+quote(i.Name))
-				notFixed(g, i, inherit.Find(faces, i.Name, doc), doc, of+": interface "+quote(i.Name))
+			checkDuplicates(g, first, name, i, of)
+			if !made.Unresolved {
+				checkOperations(g, i, made, doc, of+": interface "+quote(i.Name))
+				checkNotFixed(g, i, inherit.Find(faces, i.Name, doc), doc, of+": interface "+quote(i.Name))
 			}
 		}
 	})
 }
 
-// onceEach says which operations a template assigns twice, in an interface by its
-// name and by that of its type. Where one name is there twice, that was said.
-func onceEach(g *resolve.Graph, first map[[2]string]string, name string, i *grammar.Interface, of string) {
+// checkDuplicates reports operations that a template assigns twice: in an interface by
+// its name, and by the name of its type. Two interfaces of one name are reported
+// elsewhere.
+func checkDuplicates(g *resolve.Graph, first map[[2]string]string, name string, i *grammar.Interface, of string) {
 	for _, o := range i.Operations {
 		key := [2]string{name, o.Name}
 		before, again := first[key]
 		if again && before != i.Name {
-			g.Errorf(o.Pos, code.Together, "%s: operation %s is here twice, in interface %q and in %q", of, quote(name+"."+o.Name), before, i.Name)
+			g.Errorf(o.Pos, code.Together, "%s: operation %s is assigned twice, in interface %q and in %q", of, quote(name+"."+o.Name), before, i.Name)
 		}
 		if !again {
 			first[key] = i.Name
@@ -58,13 +59,12 @@ func onceEach(g *resolve.Graph, first map[[2]string]string, name string, i *gram
 	}
 }
 
-// checkInterfaces evaluates and checks what a template assigns to its
-// interfaces.
+// checkInterfaces checks the assignments of a template to its interfaces.
 func checkInterfaces(g *resolve.Graph, assigned []*grammar.Interface, faces map[string]*inherit.Interface, h *resolve.Holder) {
 	for _, i := range assigned {
 		made := inherit.Find(faces, i.Name, h.Doc)
 		if made == nil {
-			continue // said so
+			continue // already reported
 		}
 		of := h.Of + ": interface " + quote(i.Name)
 		for _, p := range i.Inputs {
@@ -101,19 +101,19 @@ func checkOperation(g *resolve.Graph, o *grammar.Operation, made *inherit.Operat
 	checkImplementation(g, o, h, of)
 }
 
-// isFixed reports whether nobody can assign the parameter. 1.x knows no such value
-// (TOSCA 1.3, 3.6.14).
+// isFixed reports whether the parameter has a fixed value. 1.x has none (TOSCA 1.3,
+// 3.6.14).
 func isFixed(p inherit.Parameter, doc *grammar.Document) bool {
 	return p.Def != nil && p.Def.Fixed() && doc.V2()
 }
 
-// checkInput evaluates a value that is assigned to an input and checks it
-// against the definition, if there is one. That one is fixed is said elsewhere.
+// checkInput checks the value of an input against its definition, if any. An assignment
+// to a fixed input is reported elsewhere.
 func checkInput(g *resolve.Graph, made inherit.Parameter, p *grammar.Property, at data.Place) {
 	if p.Value == nil || isFixed(made, g.Doc) {
 		return
 	}
-	at.Meant = made.Def
+	at.Want = made.Def
 	if v := g.Values.Eval(p.Value, at); v.OK && made.Def != nil {
 		g.Values.CheckValue(v.Moved(p.Value), made.Def, at)
 	}
@@ -128,7 +128,7 @@ func checkInterfaceDefs(g *resolve.Graph, t *grammar.Type, faces []*grammar.Inte
 			g.Known(t.Doc, grammar.InterfaceType, i.Type, of)
 			checkDefinedOperations(g, t, i, of)
 		}
-		d := newDefining(g, t, i)
+		d := newInterfaceChecker(g, t, i)
 		d.parameters(i.Inputs, d.under.Inputs, of)
 		for _, o := range append(slices.Clone(i.Operations), i.Notifications...) {
 			of := of + ": operation " + quote(o.Name)
@@ -138,7 +138,7 @@ func checkInterfaceDefs(g *resolve.Graph, t *grammar.Type, faces []*grammar.Inte
 			}
 			d.parameters(o.Inputs, inherited.Inputs, of)
 			d.outputs(o.Outputs, inherited.Outputs, of)
-			if t.Kind == grammar.InterfaceType && inherit.Implemented(o) && !t.Doc.V2() { // the grammar of 2.0 has no such keyword there
+			if t.Kind == grammar.InterfaceType && inherit.Implemented(o) && !t.Doc.V2() { // 2.0 has no such keyword there
 				g.Warnf(o.Pos, code.OpImplemented, "%s has an implementation, which only nodes and relationships can have", of)
 			}
 			checkInlineArtifacts(g, o, data.Place{Of: of, Doc: t.Doc, Self: d.self})
@@ -147,44 +147,44 @@ func checkInterfaceDefs(g *resolve.Graph, t *grammar.Type, faces []*grammar.Inte
 	}
 }
 
-// checkHost checks where an operation is to run: what has its interface, or what
-// that is hosted on, or of a relationship one of its ends (TOSCA 1.3, 3.6.16).
+// checkHost checks operation_host: the owner of the interface, its host, or an end of
+// the relationship (TOSCA 1.3, 3.6.16).
 func checkHost(g *resolve.Graph, o *grammar.Operation, ofNode bool, doc *grammar.Document, of string) {
 	places := []string{"SELF", "HOST", "ORCHESTRATOR"}
 	if !ofNode {
 		places = append(places, "SOURCE", "TARGET")
 	}
 	if o.Host.Name != "" && doc.V13() && !slices.Contains(places, o.Host.Name) {
-		g.Unknown(o.Host.Pos, code.Shape, o.Host.Name, places, "%s: operation_host %q is none of %s", of, o.Host.Name, strings.Join(places, ", "))
+		g.Unknown(o.Host.Pos, code.Shape, o.Host.Name, places, "%s: operation_host %q is not one of %s", of, o.Host.Name, strings.Join(places, ", "))
 	}
 }
 
-// checkDefinedOperations: since 2.0 only the type of an interface says which
-// operations there are (TOSCA 2.0, 11.4).
+// checkDefinedOperations checks that the interface type defines the operations, as 2.0
+// requires (TOSCA 2.0, 11.4).
 func checkDefinedOperations(g *resolve.Graph, t *grammar.Type, i *grammar.Interface, of string) {
 	if !t.Doc.V2() {
 		return
 	}
 	typ := interfaceType(t, i)
 	if typ == nil {
-		if i.Type.Name == "" && t.DerivedFrom.Name != "" && g.Inherit(t).Whole { // else the grammar says so
+		if i.Type.Name == "" && t.DerivedFrom.Name != "" && g.Inherit(t).Complete { // else the grammar reports it
 			g.Errorf(i.Pos, code.IfaceType, "%s has no type, and inherits none", of)
 		}
 		return
 	}
-	if !g.Inherit(typ).Whole {
+	if !g.Inherit(typ).Complete {
 		return
 	}
 	made := g.NewInterface()
 	for _, base := range slices.Backward(inherit.Ancestors(typ)) {
 		for _, inherited := range base.Interfaces {
-			g.Lay(made, inherited, base.Doc)
+			g.Merge(made, inherited, base.Doc)
 		}
 	}
-	onlyDefined(g, i, made, t.Doc, of+": "+inherit.Quoted(typ))
+	checkOperations(g, i, made, t.Doc, of+": "+inherit.Quoted(typ))
 }
 
-// interfaceType finds the type of an interface, which may be inherited.
+// interfaceType returns the type of an interface, which may be inherited.
 func interfaceType(t *grammar.Type, i *grammar.Interface) *grammar.Type {
 	if i.Type.Name != "" {
 		return t.Doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name)
@@ -199,8 +199,7 @@ func interfaceType(t *grammar.Type, i *grammar.Interface) *grammar.Type {
 	return nil
 }
 
-// ArtifactTypes reports the unknown types of a template's artifacts, and
-// those that are missing.
+// ArtifactTypes reports unknown and missing types of a template's artifacts.
 func ArtifactTypes(g *resolve.Graph, n *resolve.Node) {
 	for _, a := range n.Artifacts {
 		of := n.Of() + ": artifact " + quote(a.Name)
@@ -214,8 +213,8 @@ func ArtifactTypes(g *resolve.Graph, n *resolve.Node) {
 
 var hasScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 
-// checkArtifacts checks the artifacts of a node template. A file that is not
-// there is a warning: nothing of the node is packaged.
+// checkArtifacts checks the artifacts of a node template. A missing file is a warning,
+// as the node is not packaged.
 func checkArtifacts(g *resolve.Graph, n *resolve.Node) {
 	ArtifactTypes(g, n)
 	for _, a := range n.Artifacts {
@@ -224,8 +223,8 @@ func checkArtifacts(g *resolve.Graph, n *resolve.Node) {
 	}
 }
 
-// inheritsArtifact reports whether the type of a node has an artifact of a name,
-// whose type one of the template may leave out.
+// inheritsArtifact reports whether a node's type has an artifact of a name. The template
+// may then omit the type.
 func inheritsArtifact(n *resolve.Node, name string) bool {
 	return slices.ContainsFunc(n.Typ.Chain, func(t *grammar.Type) bool {
 		return slices.ContainsFunc(t.Artifacts, func(a *grammar.Artifact) bool { return a.Name == name })
@@ -237,32 +236,32 @@ func checkArtifact(g *resolve.Graph, a *grammar.Artifact, n *resolve.Node, of st
 	if a.Repository.Name != "" {
 		checkRepository(g, a.Repository, n.Doc, of)
 	} else {
-		lookFor(g, a.In, a.File, of)
+		checkFileExists(g, a.In, a.File, of)
 	}
 	if t := g.Inherit(n.Doc.Scope().Lookup(grammar.ArtifactType, a.Type.Name)); t != nil {
-		h := resolve.Holder{Graph: g, Self: n, Of: of, Doc: n.Doc, At: a.Pos, Props: t.Props, Whole: t.Whole && !inherit.Bare(t.Type), Assigned: a.Properties}
+		h := resolve.Holder{Graph: g, Self: n, Of: of, Doc: n.Doc, At: a.Pos, Props: t.Props, Complete: t.Complete && !inherit.Bare(t.Type), Assigned: a.Properties}
 		checkValues(&h, inherit.Quoted(t.Type))
 	}
 }
 
-// checkComputed checks the functions that stand for what is a text.
+// checkComputed checks functions that compute strings.
 func checkComputed(g *resolve.Graph, a *grammar.Artifact, p data.Place) {
 	for _, n := range a.Computed {
 		checkValue(g, n, "string", p)
 	}
 }
 
-// Written reports whether all that an artifact says is there, and reports what
-// functions make of it, which nothing packages.
-func Written(g *resolve.Graph, a *grammar.Artifact, of string) bool {
+// IsConstant reports whether nothing of an artifact is computed. It reports functions,
+// which cannot be packaged.
+func IsConstant(g *resolve.Graph, a *grammar.Artifact, of string) bool {
 	for _, n := range a.Computed {
-		g.Incomplete(n.Pos(), code.FunctionRuntime, "%s: what a function makes cannot be packaged: write it out", of)
+		g.Incomplete(n.Pos(), code.FunctionRuntime, "%s: the result of a function cannot be packaged: write a constant", of)
 	}
 	return len(a.Computed) == 0
 }
 
-// checkRepositories checks the credentials that repositories have in 1.x. A text
-// in their place is what some write.
+// checkRepositories checks the credentials of repositories in 1.x. A string in their
+// place is accepted.
 func checkRepositories(g *resolve.Graph) {
 	for _, doc := range g.Docs {
 		if doc.Embedded || doc.Scope() == nil || doc.V2() {
@@ -282,18 +281,18 @@ func checkRepository(g *resolve.Graph, ref grammar.Ref, doc *grammar.Document, o
 	}
 }
 
-// lookFor warns of a file that is not in the archive.
-func lookFor(g *resolve.Graph, in string, ref grammar.Ref, of string) {
+// checkFileExists warns if a file is not in the archive.
+func checkFileExists(g *resolve.Graph, in string, ref grammar.Ref, of string) {
 	if ref.Name == "" || hasScheme.MatchString(ref.Name) || g.IsFile(in, ref.Name) {
 		return
 	}
-	d := g.Gone(in, ref, of)
+	d := g.MissingFile(in, ref, of)
 	d.Severity = diag.Warning
 	g.Add(d)
 }
 
-// checkImplementation checks what implements an operation of a template: a
-// file, or the name of an artifact.
+// checkImplementation checks the implementation of a template's operation: a file, or
+// the name of an artifact.
 func checkImplementation(g *resolve.Graph, o *grammar.Operation, h *resolve.Holder, of string) {
 	n, isNode := h.Self.(*resolve.Node)
 	refs := append([]grammar.Ref{o.Implementation}, o.Dependencies...)
@@ -304,14 +303,14 @@ func checkImplementation(g *resolve.Graph, o *grammar.Operation, h *resolve.Hold
 			}
 		}
 		if o.Primary == nil || o.Primary.Repository.Name == "" {
-			lookFor(g, o.File, ref, of)
+			checkFileExists(g, o.File, ref, of)
 		}
 	}
 	checkInlineArtifacts(g, o, h.Place(of))
 	checkHost(g, o, isNode, h.Doc, of)
 }
 
-// checkInlineArtifacts checks the artifacts that an implementation holds.
+// checkInlineArtifacts checks the artifacts in an implementation.
 func checkInlineArtifacts(g *resolve.Graph, o *grammar.Operation, p data.Place) {
 	doc, of := p.Doc, p.Of
 	for _, a := range o.Artifacts() {
@@ -336,7 +335,7 @@ func checkTypeArtifacts(g *resolve.Graph, t *grammar.Type, of string) {
 			checkRepository(g, a.Repository, t.Doc, of)
 		}
 		if made := g.Inherit(typ); made != nil {
-			h := resolve.Holder{Graph: g, Self: g.SelfOfType(t), Of: of, Doc: t.Doc, At: a.Pos, Props: made.Props, Whole: made.Whole, Assigned: a.Properties}
+			h := resolve.Holder{Graph: g, Self: g.SelfOfType(t), Of: of, Doc: t.Doc, At: a.Pos, Props: made.Props, Complete: made.Complete, Assigned: a.Properties}
 			checkValues(&h, inherit.Quoted(typ))
 		}
 	}

@@ -12,23 +12,23 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// directives are what a node template may say about how it comes to be; those
-// that end in "able" are of 1.0 to 1.2.
+// directives are the directives of node templates. Those ending in "able" are of 1.0 to
+// 1.2.
 var directives = []string{"create", "select", "substitute", "selectable", "substitutable"}
 
 func checkDirectives(g *resolve.Graph, n *resolve.Node) {
 	for _, d := range n.Directives {
 		switch i := slices.Index(directives, d.Name); {
 		case n.Doc.V2() && (i < 0 || i > 2):
-			g.Unknown(d.Pos, code.Directive, d.Name, directives[:3], "%s: directive %q is none of TOSCA's: create, select, substitute", n.Of(), d.Name)
+			g.Unknown(d.Pos, code.Directive, d.Name, directives[:3], "%s: directive %q is not one of create, select, substitute", n.Of(), d.Name)
 		case i < 0:
-			g.Warnf(d.Pos, code.Directive, "%s: directive %q is none of TOSCA's: create, select, substitute", n.Of(), d.Name)
+			g.Warnf(d.Pos, code.Directive, "%s: directive %q is not one of create, select, substitute", n.Of(), d.Name)
 		}
 	}
 }
 
-// checkVolume checks that a BlockStorage has a size or is a volume that exists.
-// Since 1.2 there is a default, so that it is odd only (TOSCA 1.3, 5.9.11.4; 1.0,
+// checkVolume checks that a BlockStorage has a size or the id of an existing volume.
+// Since 1.2 the size has a default, so this is only a warning (TOSCA 1.3, 5.9.11.4; 1.0,
 // 5.8.9).
 func checkVolume(g *resolve.Graph, n *resolve.Node) {
 	size := n.Holder.Props["size"]
@@ -43,9 +43,9 @@ func checkVolume(g *resolve.Graph, n *resolve.Node) {
 	report(n.Pos, code.PropMissing, "%s lacks property \"size\", and names no volume_id of a volume that exists", n.Of())
 }
 
-// checkTogether checks values of normative properties that the prose of 1.x ties
-// together (TOSCA 1.3, 5.5.14, 8.5.1.1 and 8.5.2.1); ports are the default ones so far.
-func checkTogether(g *resolve.Graph, n *resolve.Node, ports map[*resolve.Node]*resolve.Node) {
+// checkRelatedValues checks rules of 1.x that relate several properties (TOSCA 1.3,
+// 5.5.14, 8.5.1.1 and 8.5.2.1). ports are the default ports so far, by node.
+func checkRelatedValues(g *resolve.Graph, n *resolve.Node, ports map[*resolve.Node]*resolve.Node) {
 	value := func(h *resolve.Holder, name string) *source.Node {
 		if def := h.Props[name]; def == nil || !def.Doc.Embedded {
 			return nil
@@ -69,7 +69,7 @@ func checkTogether(g *resolve.Graph, n *resolve.Node, ports map[*resolve.Node]*r
 	if id := value(&n.Holder, "network_id"); id != nil && data.Text(id) != "" && inherit.ChainHas(n.Typ.Chain, "tosca.nodes.network.Network") {
 		for k, v := range n.Properties.Pairs() {
 			if def := n.Holder.Props[k.Text]; def != nil && def.Doc.Embedded && k.Text != "network_id" && k.Text != "network_name" && !v.IsNull() {
-				g.Errorf(k.Pos(), code.PropTogether, "%s is network %s, which is there already, so property %q cannot be chosen: only network_name goes with network_id",
+				g.Errorf(k.Pos(), code.PropTogether, "%s is network %s, which exists already, so property %q cannot be chosen: only network_name goes with network_id",
 					n.Of(), quote(data.Text(id)), k.Text)
 			}
 		}
@@ -83,21 +83,21 @@ func checkTogether(g *resolve.Graph, n *resolve.Node, ports map[*resolve.Node]*r
 			continue
 		}
 		if first := ports[e.Target]; first != nil {
-			g.Errorf(is.Pos(), code.PropTogether, "%s is the default port of %q, and so is %q: one of them can be", n.Of(), e.Target.Name, first.Name)
+			g.Errorf(is.Pos(), code.PropTogether, "%s is the default port of %q, and so is %q: only one can be", n.Of(), e.Target.Name, first.Name)
 			return
 		}
 		ports[e.Target] = n
 	}
 }
 
-// less reports whether both are integers, and in this order.
+// less reports whether both are integers, and a is less than b.
 func less(a, b *source.Node) bool {
 	i, ok := data.Integer(a)
 	j, also := data.Integer(b)
 	return ok && also && i < j
 }
 
-// checkNodes evaluates and checks what node templates assign.
+// checkNodes checks the assignments of node templates.
 func checkNodes(g *resolve.Graph) {
 	ports := map[*resolve.Node]*resolve.Node{}
 	for _, n := range g.Nodes {
@@ -118,23 +118,23 @@ func checkNodes(g *resolve.Graph) {
 			checkCount(g, n.Count, n.Place(n.Of()+": count"))
 		}
 		if n.Filter != nil {
-			checkFilter(g, n.Filter, n.Typ, n.Doc, n.Of()+nodeFilter, g.AnyNodeOf(n.Typ.Type.Type, true))
+			checkFilter(g, n.Filter, n.Typ, n.Doc, n.Of()+nodeFilter)
 		}
 		if !n.Owned() {
 			checkInterfaces(g, n.Interfaces, Interfaces(g, n), &n.Holder)
 			checkArtifacts(g, n)
 			if !n.Doc.V2() {
-				checkTogether(g, n, ports)
+				checkRelatedValues(g, n, ports)
 			}
 		}
 	}
 }
 
-// HostName is the requirement for a host, as the normative types call it.
+// HostName is the name that normative types give to the requirement for a host.
 const HostName = "host"
 
-// checkOccurrences checks how often a node has each requirement. One that is
-// not there at all is left to the orchestrator (TOSCA 2.0, 8.5.4).
+// checkOccurrences checks how often a node has each requirement. A requirement that the
+// template omits is left to the orchestrator (TOSCA 2.0, 8.5.4).
 func checkOccurrences(g *resolve.Graph, n *resolve.Node) {
 	counts, needed := map[string]int{}, map[string]int{}
 	for _, r := range n.Requirements {
@@ -151,7 +151,7 @@ func checkOccurrences(g *resolve.Graph, n *resolve.Node) {
 	for _, def := range n.Typ.Reqs {
 		count, has := counts[def.Name]
 		switch {
-		case n.Owned() && def.Name == HostName: // the caller says it better
+		case n.Owned() && def.Name == HostName: // the caller reports it
 		case count < def.Min && n.Owned():
 			g.Errorf(n.Pos, code.ReqMissing, "%s lacks requirement %q, which %s needs", n.Of(), def.Name, inherit.Quoted(n.Typ.Type.Type))
 		case has && needed[def.Name] < def.Min && !n.Owned():
@@ -162,7 +162,7 @@ func checkOccurrences(g *resolve.Graph, n *resolve.Node) {
 	}
 }
 
-// first is where a node assigns a requirement first.
+// first returns the first assignment of a requirement.
 func first(n *resolve.Node, name string) diag.Position {
 	for _, r := range n.Requirements {
 		if r.Name == name {
@@ -172,7 +172,7 @@ func first(n *resolve.Node, name string) diag.Position {
 	return n.Pos
 }
 
-// surplus is where a requirement is there once more than it may be.
+// surplus returns the first assignment beyond the maximum.
 func surplus(n *resolve.Node, def *inherit.RequirementDef) diag.Position {
 	count := 0
 	for _, r := range n.Requirements {
@@ -187,15 +187,15 @@ func surplus(n *resolve.Node, def *inherit.RequirementDef) diag.Position {
 	return n.Pos
 }
 
-// checkRange checks the occurrences that 1.3 lets a template restrict against
-// those of the definition.
+// checkRange checks the occurrences of a template's requirement in 1.3 against the
+// definition.
 func checkRange(g *resolve.Graph, n *resolve.Node, r *grammar.Requirement) {
 	if def := n.Typ.Requirement(r.Name); def != nil && r.Count != nil {
 		checkMost(g, r.Count, def.Max, n.Of()+": requirement "+quote(r.Name))
 	}
 }
 
-// checkMost checks a range against the most that a definition allows.
+// checkMost checks the upper end of a range against the maximum of a definition.
 func checkMost(g *resolve.Graph, count *source.Node, allowed int, of string) {
 	if allowed < 0 || count.IsNull() || count.Kind != source.List || len(count.Items) != 2 {
 		return
@@ -206,8 +206,8 @@ func checkMost(g *resolve.Graph, count *source.Node, allowed int, of string) {
 	}
 }
 
-// times reads how often a requirement is meant; known is false where only a
-// function says so. A range of 1.x is as often as it is needed: once.
+// times returns how often a requirement counts. A range of 1.x counts once. known is
+// false if a function computes the number.
 func times(count *source.Node) (times int, known bool) {
 	switch {
 	case count.IsNull() || count.Kind == source.List:
@@ -219,7 +219,7 @@ func times(count *source.Node) (times int, known bool) {
 	return int(i), ok
 }
 
-// most is how often a requirement with a range of 1.x may be meant.
+// most returns the upper end of a range of 1.x, or 0.
 func most(count *source.Node) int {
 	if count.IsNull() || count.Kind != source.List || len(count.Items) != 2 {
 		return 0
@@ -233,7 +233,7 @@ func most(count *source.Node) int {
 // checkCount checks a number of nodes or relationships (TOSCA 2.0, 14).
 func checkCount(g *resolve.Graph, count *source.Node, p data.Place) {
 	if count.IsNull() || count.Kind == source.List && !p.Doc.V2() {
-		return // what 1.x writes there was read by the grammar
+		return // read by the grammar
 	}
 	v := g.Values.Eval(count, p)
 	if !v.OK || v.Node.IsNull() {
@@ -248,15 +248,14 @@ func checkCount(g *resolve.Graph, count *source.Node, p data.Place) {
 	}
 }
 
-// checkOptional checks whether a requirement says in so many words that it need
-// not be fulfilled (TOSCA 2.0, 8.5.1).
+// checkOptional checks the keyword "optional" of a requirement (TOSCA 2.0, 8.5.1).
 func checkOptional(g *resolve.Graph, n *source.Node, p data.Place) {
 	if v := g.Values.Eval(n, p); v.OK {
 		g.Values.Check(v.Node, data.Of("boolean", p.Doc), p)
 	}
 }
 
-// checkRelations evaluates and checks what relationship templates assign.
+// checkRelations checks the assignments of relationship templates.
 func checkRelations(g *resolve.Graph) {
 	for _, name := range inherit.Keys(g.Relations) {
 		r := g.Relations[name]
@@ -269,13 +268,13 @@ func checkRelations(g *resolve.Graph) {
 	}
 }
 
-// checkEdge evaluates and checks what is assigned to a relationship.
+// checkEdge checks the assignments to a relationship.
 func checkEdge(g *resolve.Graph, e *resolve.Edge) {
 	n := e.Source
 	if e.Properties == nil && e.Inline == nil && n.Owned() {
 		return
 	}
-	h := e.Holds()
+	h := e.RelationHolder()
 	if h == nil {
 		return
 	}
@@ -283,7 +282,7 @@ func checkEdge(g *resolve.Graph, e *resolve.Edge) {
 	for _, name := range h.PropertyNames() {
 		v := h.Property(name)
 		if v.OK && v.Node.IsNull() && h.Props[name].Required && !n.Owned() && !writtenNull(h, name) && !isUnread(h) {
-			lacks(g, e, h, name)
+			reportMissing(g, e, h, name)
 		}
 	}
 	if e.Inline != nil && len(e.Inline.Interfaces) > 0 {
@@ -292,10 +291,10 @@ func checkEdge(g *resolve.Graph, e *resolve.Edge) {
 	}
 }
 
-// lacks reports a relationship without a value that its type requires. The 1.x
-// standard's own examples leave out those of normative types, as long as they say
-// nothing of the relationship.
-func lacks(g *resolve.Graph, e *resolve.Edge, h *resolve.Holder, name string) {
+// reportMissing reports a required property of a relationship without a value. For
+// normative types of 1.x it is a warning if the requirement assigns nothing to the
+// relationship, as in the standard's examples.
+func reportMissing(g *resolve.Graph, e *resolve.Edge, h *resolve.Holder, name string) {
 	report := g.Errorf
 	if !e.Source.Doc.V2() && h.Props[name].Doc.Embedded && e.Properties == nil {
 		report = g.Warnf

@@ -11,9 +11,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// refiner checks what a type changes of what it inherits (TOSCA 2.0, 6.4.2).
-// Up to 1.2 the standard says little of it, and what breaks the later rules is
-// a warning.
+// refiner checks the refinement of inherited definitions (TOSCA 2.0, 6.4.2). Up to 1.2
+// the standard has few rules, so violations are warnings.
 type refiner struct {
 	*resolve.Graph
 	t      *grammar.Type
@@ -37,7 +36,6 @@ func checkRefined(g *resolve.Graph, t *grammar.Type) {
 	r.within(t.TargetNodes, listed(old, func(t *grammar.Type) []grammar.Ref { return t.TargetNodes }), kinds, of)
 	r.within(t.Relations, listed(old, func(t *grammar.Type) []grammar.Ref { return t.Relations }), kinds, of)
 	r.interfaces(old)
-	r.triggers(old)
 	if t.Kind == grammar.DataType {
 		r.dataType(parent)
 	}
@@ -55,7 +53,7 @@ func checkRefined(g *resolve.Graph, t *grammar.Type) {
 	}
 }
 
-func (r *refiner) complain(at diag.Position, format string, args ...any) {
+func (r *refiner) report(at diag.Position, format string, args ...any) {
 	if r.strict {
 		r.Errorf(at, code.Refined, format, args...)
 		return
@@ -63,8 +61,7 @@ func (r *refiner) complain(at diag.Position, format string, args ...any) {
 	r.Warnf(at, code.Refined, format, args...)
 }
 
-// properties checks definitions against those of the same name that they
-// refine.
+// properties checks definitions against the inherited ones of the same name.
 func (r *refiner) properties(props []*grammar.Property, old map[string]*data.Definition, of, what string) {
 	for _, p := range props {
 		above := old[p.Name]
@@ -73,12 +70,12 @@ func (r *refiner) properties(props []*grammar.Property, old map[string]*data.Def
 		}
 		of := of + ": " + what + " " + quote(p.Name)
 		switch {
-		case above.Fixed() && above.TypeName() != "": // else it is an attribute that 1.x gives a function
-			r.complain(p.Pos, "%s has a fixed value in the type that it is inherited from, so it cannot be changed", of)
+		case above.Fixed() && above.TypeName() != "": // else it is an attribute with a function, in 1.x
+			r.report(p.Pos, "%s has a fixed value in the parent type, so it cannot be changed", of)
 		case p.Type.Name != "" && !r.dataDerives(data.From(p, r.t.Doc), above):
-			r.complain(p.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the type that it is inherited from", of, p.Type.Name, above.TypeName())
+			r.report(p.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the parent type", of, p.Type.Name, above.TypeName())
 		case above.Required && !p.Required && p.RequiredPos.Line != 0:
-			r.complain(p.RequiredPos, "%s is required in the type that it is inherited from, so it cannot be made optional", of)
+			r.report(p.RequiredPos, "%s is required in the parent type, so it cannot be made optional", of)
 		default:
 			made := data.From(p, r.t.Doc)
 			r.schema(r.Values.Entry(made), r.Values.Entry(above), of+": entry_schema", 0)
@@ -87,17 +84,16 @@ func (r *refiner) properties(props []*grammar.Property, old map[string]*data.Def
 	}
 }
 
-// maxSchemas bounds how deep schemas are compared: a type may hold itself.
+// maxSchemas bounds the depth of comparison, as types may be recursive.
 const maxSchemas = 20
 
-// schema checks what entries or keys are against what they were (TOSCA 2.0,
-// 9.3).
+// schema checks an entry or key schema against the inherited one (TOSCA 2.0, 9.3).
 func (r *refiner) schema(made, above *data.Definition, of string, depth int) {
 	if made == nil || above == nil || depth > maxSchemas || !r.t.Doc.V2() {
 		return
 	}
 	if made.TypeName() != "" && !r.dataDerives(made, above) {
-		r.complain(made.Schema.Pos, "%s is of type %q, which is not derived from %q, the one in the type that it is inherited from", of, made.TypeName(), above.TypeName())
+		r.report(made.Schema.Pos, "%s is of type %q, which is not derived from %q, the one in the parent type", of, made.TypeName(), above.TypeName())
 		return
 	}
 	r.schema(r.Values.Entry(made), r.Values.Entry(above), of+": entry_schema", depth+1)
@@ -114,8 +110,8 @@ func (r *refiner) dataType(parent *grammar.Type) {
 	}
 }
 
-// dataDerives reports whether the type of a definition is that of another or
-// derived from it. What is not known may be.
+// dataDerives reports whether the type of a definition is the type of another one, or
+// derived from it. Unknown types are accepted.
 func (r *refiner) dataDerives(d, from *data.Definition) bool {
 	name, above := d.TypeName(), from.TypeName()
 	x, y := r.Values.Plain(d), r.Values.Plain(from)
@@ -135,8 +131,8 @@ func (r *refiner) dataDerives(d, from *data.Definition) bool {
 	return inherit.Derives(typ, from.Doc.Scope().Lookup(grammar.DataType, above))
 }
 
-// listed returns the nearest list of types that a type restricts others to. Those
-// of the normative types are advice.
+// listed returns the nearest list of types that a type and its ancestors allow. Lists of
+// normative types are recommendations.
 func listed(t *inherit.Type, of func(*grammar.Type) []grammar.Ref) (all []*grammar.Type) {
 	for _, at := range t.Chain {
 		refs := of(at)
@@ -158,8 +154,8 @@ func listed(t *inherit.Type, of func(*grammar.Type) []grammar.Ref) (all []*gramm
 	return nil
 }
 
-// within checks that each type of a list is one of the parent's list or
-// derived from one.
+// within checks that each type of a list is in the parent's list or derived from a type
+// in it.
 func (r *refiner) within(list []grammar.Ref, old []*grammar.Type, kinds []grammar.Kind, of string) {
 	if len(old) == 0 {
 		return
@@ -181,7 +177,7 @@ next:
 			}
 		}
 		if known {
-			r.complain(ref.Pos, "%s allows %q, which the type that it is derived from does not", of, ref.Name)
+			r.report(ref.Pos, "%s allows %q, which the parent type does not", of, ref.Name)
 		}
 	}
 }
@@ -191,8 +187,8 @@ func (r *refiner) capability(d *grammar.CapabilityDef, old *inherit.CapabilityDe
 		return
 	}
 	typ := r.t.Doc.Scope().Lookup(grammar.CapabilityType, d.Type.Name)
-	if typ != nil && old.Typ != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, old.Typ) {
-		r.complain(d.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the type that it is inherited from", of, d.Type.Name, old.Typ.Name)
+	if typ != nil && old.Typ != nil && r.Inherit(typ).Complete && !inherit.Derives(typ, old.Typ) {
+		r.report(d.Type.Pos, "%s is of type %q, which is not derived from %q, its type in the parent type", of, d.Type.Name, old.Typ.Name)
 		return
 	}
 	r.properties(d.Properties, old.Props, of, "property")
@@ -201,7 +197,7 @@ func (r *refiner) capability(d *grammar.CapabilityDef, old *inherit.CapabilityDe
 
 func (r *refiner) requirement(d *grammar.RequirementDef, old *inherit.RequirementDef, of string) {
 	if old.CapabilityName != "" && d.Capability.Name != "" && d.Capability.Name != old.CapabilityName {
-		r.complain(d.Capability.Pos, "%s: capability %q is named in the type that it is inherited from, so it cannot be changed", of, old.CapabilityName)
+		r.report(d.Capability.Pos, "%s: capability %q is named in the parent type, so it cannot be changed", of, old.CapabilityName)
 	}
 	for _, part := range []struct {
 		kind  grammar.Kind
@@ -213,16 +209,16 @@ func (r *refiner) requirement(d *grammar.RequirementDef, old *inherit.Requiremen
 		{grammar.RelationshipType, d.Relationship, old.Relation},
 	} {
 		typ := r.t.Doc.Scope().Lookup(part.kind, part.ref.Name)
-		if typ != nil && part.above != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, part.above) {
-			r.complain(part.ref.Pos, "%s: %s %q is not derived from %q, the one in the type that it is inherited from", of, part.kind, part.ref.Name, part.above.Name)
+		if typ != nil && part.above != nil && r.Inherit(typ).Complete && !inherit.Derives(typ, part.above) {
+			r.report(part.ref.Pos, "%s: %s %q is not derived from %q, the one in the parent type", of, part.kind, part.ref.Name, part.above.Name)
 		}
 	}
 	if d.Counted.Line != 0 && (d.Min < old.Min || old.Max >= 0 && (d.Max < 0 || d.Max > old.Max)) {
-		r.complain(d.Counted, "%s allows other numbers than the type that it is inherited from", of)
+		r.report(d.Counted, "%s allows other numbers than the parent type", of)
 	}
 }
 
-// interfaces checks the types of interfaces that are defined again.
+// interfaces checks the types of redefined interfaces.
 func (r *refiner) interfaces(old *inherit.Type) {
 	if r.t.Kind == grammar.InterfaceType {
 		return
@@ -231,23 +227,9 @@ func (r *refiner) interfaces(old *inherit.Type) {
 	for _, i := range r.t.Interfaces {
 		above := faces[i.Name]
 		typ := r.t.Doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name)
-		if above != nil && above.Typ != nil && typ != nil && r.Inherit(typ).Whole && !inherit.Derives(typ, above.Typ) {
-			r.complain(i.Type.Pos, "%s: interface %q is of type %q, which is not derived from %q, its type in the type that it is inherited from",
+		if above != nil && above.Typ != nil && typ != nil && r.Inherit(typ).Complete && !inherit.Derives(typ, above.Typ) {
+			r.report(i.Type.Pos, "%s: interface %q is of type %q, which is not derived from %q, its type in the parent type",
 				inherit.Quoted(r.t), i.Name, i.Type.Name, above.Typ.Name)
-		}
-	}
-}
-
-// triggers: what a policy's type does may not be changed (TOSCA 2.0, 16.3).
-func (r *refiner) triggers(old *inherit.Type) {
-	if !r.t.Doc.V2() {
-		return
-	}
-	for _, trigger := range r.t.Triggers {
-		for _, at := range old.Chain {
-			if slices.ContainsFunc(at.Triggers, func(t *grammar.Trigger) bool { return t.Name == trigger.Name }) {
-				r.complain(trigger.Pos, "%s: trigger %q is inherited, so it cannot be changed", inherit.Quoted(r.t), trigger.Name)
-			}
 		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/resolve"
 )
 
-// checkTypes looks at the types that are written in the archive, so that a
-// mistake in a type is reported whether it is used or not.
+// checkTypes checks all types of the archive, also unused ones.
 func checkTypes(g *resolve.Graph) {
 	for _, doc := range g.Docs {
 		if doc.Embedded || doc.Scope() == nil {
@@ -64,20 +63,17 @@ func checkType(g *resolve.Graph, t *grammar.Type) {
 	}
 	checkInterfaceDefs(g, t, t.Interfaces, of)
 	checkTypeArtifacts(g, t, of)
-	for _, trigger := range t.Triggers {
-		checkWhen(g, trigger, of+": trigger "+quote(trigger.Name), data.Place{Doc: t.Doc, Self: data.Anything}, data.Anything)
-	}
 	checkValidLists(g, t, of)
 	checkDefinitions(g, t, of)
 	checkTyped(g, t, of)
 	checkRefined(g, t)
 }
 
-// checkTyped reports what has no type, and inherits none. Of a type that is
-// derived from nothing the grammar says so.
+// checkTyped reports properties and capabilities without a type. For a type without a
+// parent the grammar reports them.
 func checkTyped(g *resolve.Graph, t *grammar.Type, of string) {
 	whole := g.Inherit(t)
-	if t.DerivedFrom.Name == "" || !whole.Whole || t.Doc.V2() {
+	if t.DerivedFrom.Name == "" || !whole.Complete || t.Doc.V2() {
 		return
 	}
 	for _, list := range []struct {
@@ -87,14 +83,14 @@ func checkTyped(g *resolve.Graph, t *grammar.Type, of string) {
 		for _, p := range list.written {
 			if made := list.made[p.Name]; made != nil && made.TypeName() == "" && (p.Value == nil || !slices.Contains(t.Attributes, p)) {
 				g.Errorf(p.Pos, code.Untyped, "%s: %q has no type, and inherits none", of, p.Name)
-				made.Value, made.Required = nil, false // nobody can tell what fits it
+				made.Value, made.Required = nil, false // no value can be checked against it
 			}
 		}
 	}
 	if !slices.ContainsFunc(t.Capabilities, func(d *grammar.CapabilityDef) bool { return d.Type.Name == "" }) {
 		return
 	}
-	typed := map[string]bool{} // of all that it inherits
+	typed := map[string]bool{} // by name, with inherited ones
 	for _, at := range whole.Chain {
 		if !g.Spend(len(at.Capabilities)) {
 			return
@@ -111,11 +107,11 @@ func checkTyped(g *resolve.Graph, t *grammar.Type, of string) {
 }
 
 // checkDefinitions checks the properties and attributes of a type and of its
-// capabilities, where they are written.
+// capabilities.
 func checkDefinitions(g *resolve.Graph, t *grammar.Type, of string) {
 	whole := g.Inherit(t)
-	declareAll(g, t.Properties, whole.Props, t, whole.Whole, of)
-	declareAll(g, t.Attributes, whole.Attrs, t, whole.Whole, of)
+	declareAll(g, t.Properties, whole.Props, t, whole.Complete, of)
+	declareAll(g, t.Attributes, whole.Attrs, t, whole.Complete, of)
 	if t.Kind != grammar.NodeType {
 		return
 	}
@@ -125,15 +121,14 @@ func checkDefinitions(g *resolve.Graph, t *grammar.Type, of string) {
 		c := made.Caps[d.Name]
 		declareAll(g, d.Properties, c.Props, t, false, of)
 		declareAll(g, d.Attributes, c.Attrs, t, false, of)
-		if c.Typ == nil && d.Type.Name == "" && t.DerivedFrom.Name != "" && whole.Whole && t.Doc.V2() { // else the grammar says so
+		if c.Typ == nil && d.Type.Name == "" && t.DerivedFrom.Name != "" && whole.Complete && t.Doc.V2() { // else the grammar reports it
 			g.Errorf(d.Pos, code.Untyped, "%s has no type, and inherits none", of)
 		}
 	}
 }
 
-// declareAll checks definitions of properties or attributes. One that refines
-// nothing needs a type; where a type is derived from nothing, the grammar says
-// so.
+// declareAll checks definitions of properties or attributes. A definition that refines
+// nothing needs a type; for a type without a parent the grammar reports that.
 func declareAll(g *resolve.Graph, props []*grammar.Property, made map[string]*data.Definition, t *grammar.Type, whole bool, of string) {
 	for _, p := range props {
 		def := refining(made[p.Name], p, t.Doc)
@@ -148,8 +143,8 @@ func declareAll(g *resolve.Graph, props []*grammar.Property, made map[string]*da
 	}
 }
 
-// refining is the definition that was made of a property, which knows what it
-// refines; where too much was made of others, one that does not.
+// refining returns the definition made of a property, with the one that it refines. If
+// that was not made because of the limit of work, it returns one without.
 func refining(made *data.Definition, p *grammar.Property, doc *grammar.Document) *data.Definition {
 	if made != nil && made.Schema.Pos == p.Pos {
 		return made
@@ -157,7 +152,7 @@ func refining(made *data.Definition, p *grammar.Property, doc *grammar.Document)
 	return data.From(p, doc)
 }
 
-// checkValidLists checks that the types exist which a type restricts others to.
+// checkValidLists checks the types in the lists of a type, such as valid_source_types.
 func checkValidLists(g *resolve.Graph, t *grammar.Type, of string) {
 	targets := map[grammar.Kind][]grammar.Kind{
 		grammar.RelationshipType: {grammar.CapabilityType, grammar.NodeType},
@@ -176,7 +171,7 @@ func checkValidLists(g *resolve.Graph, t *grammar.Type, of string) {
 	allKnown(g, t.Doc, t.Relations, of, grammar.RelationshipType)
 }
 
-// allKnown looks types up, each of which may be of one of some kinds.
+// allKnown reports types that are not of any of some kinds.
 func allKnown(g *resolve.Graph, doc *grammar.Document, refs []grammar.Ref, of string, kinds ...grammar.Kind) {
 next:
 	for _, ref := range refs {
@@ -189,8 +184,7 @@ next:
 	}
 }
 
-// chain walks a type and its ancestors. A cycle is reported, and so is an
-// unknown ancestor.
+// chain reports a cycle among the ancestors of a type, and unknown ancestors.
 func chain(g *resolve.Graph, t *grammar.Type) {
 	var chain []*grammar.Type
 	for t != nil {
@@ -211,7 +205,7 @@ func chain(g *resolve.Graph, t *grammar.Type) {
 	}
 }
 
-// checkCapabilities checks what a node template assigns to its capabilities.
+// checkCapabilities checks the assignments of a node template to its capabilities.
 func checkCapabilities(g *resolve.Graph, n *resolve.Node, required bool) {
 	assigned := map[string]bool{}
 	for _, k := range n.Capabilities {

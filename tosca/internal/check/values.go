@@ -10,9 +10,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// checkMapping checks where an output of an operation is written to: an
-// attribute, most often one of the same node. Def is the output's own; nil: it
-// has none.
+// checkMapping checks the attribute that an output of an operation is mapped to, usually
+// of the same node. def is the definition of the output, or nil.
 func checkMapping(g *resolve.Graph, mapping *source.Node, def *data.Definition, p data.Place) {
 	if mapping == nil || mapping.Kind != source.List {
 		return
@@ -30,7 +29,7 @@ func checkMapping(g *resolve.Graph, mapping *source.Node, def *data.Definition, 
 	}
 	name := mapping.Items[1]
 	if mapping.Items[0].Text == "SELF" && name.IsScalar() && kind != data.CapabilityEntity && !hasAttribute(p.Self, name.Text) {
-		g.Unknown(name.Pos(), code.Mapping, name.Text, p.Self.Names(data.Attribute), "%s is written to attribute %q, which is not there", p.Of, name.Text)
+		g.Unknown(name.Pos(), code.Mapping, name.Text, p.Self.Names(data.Attribute), "%s is written to attribute %q, which does not exist", p.Of, name.Text)
 		return
 	}
 	if p.Doc.V2() {
@@ -42,12 +41,12 @@ func hasAttribute(self data.Entity, name string) bool {
 	if _, answer := self.Get(data.Attribute, name); answer != data.Missing || steps[name] {
 		return true
 	}
-	_, answer := self.Lead(data.Step{Kind: data.ToCapability, Name: name}) // of 1.x
+	_, answer := self.Follow(data.Step{Kind: data.ToCapability, Name: name}) // in 1.x
 	return answer != data.Missing
 }
 
-// checkMappedPath follows the path to an attribute, and compares what is there
-// with what is written to it (TOSCA 2.0, 9.10).
+// checkMappedPath follows the path to an attribute, and compares its type with the
+// output's (TOSCA 2.0, 9.10).
 func checkMappedPath(g *resolve.Graph, mapping *source.Node, def *data.Definition, p data.Place) {
 	reads := source.Scalar(source.String, "$get_attribute", mapping)
 	v := g.Values.Eval(source.At(source.Map, []*source.Node{reads}, []*source.Node{mapping}, mapping), p)
@@ -60,11 +59,11 @@ func checkMappedPath(g *resolve.Graph, mapping *source.Node, def *data.Definitio
 	}
 }
 
-// steps are the words that lead on in a path (TOSCA 2.0, 10.3).
+// steps are the keywords within a path (TOSCA 2.0, 10.3).
 var steps = map[string]bool{"RELATIONSHIP": true, "CAPABILITY": true, "SOURCE": true, "TARGET": true, "HOST": true}
 
-// checkOutputs evaluates outputs for what is wrong in them. Their values are
-// those of a running application, so nothing of them is kept.
+// checkOutputs evaluates outputs to find errors. It discards the values, which are known
+// at run time only.
 func checkOutputs(g *resolve.Graph) {
 	for _, in := range g.Topo.Inputs {
 		if g.Doc.V2() {
@@ -74,13 +73,13 @@ func checkOutputs(g *resolve.Graph) {
 	for _, o := range g.Topo.Outputs {
 		p := data.Place{Of: "output " + quote(o.Name), Doc: g.Doc}
 		if o.Definition != nil && o.Definition.Type.Name != "" {
-			p.Meant = data.From(o.Definition, g.Doc)
+			p.Want = data.From(o.Definition, g.Doc)
 		}
 		v := g.Values.Eval(o.Value, p)
-		if p.Meant == nil {
+		if p.Want == nil {
 			continue
 		}
-		def := p.Meant
+		def := p.Want
 		declared := *def
 		declared.Default, declared.Value = nil, nil
 		if g.Values.Declare(&declared, p) && v.OK {
@@ -89,21 +88,21 @@ func checkOutputs(g *resolve.Graph) {
 	}
 }
 
-// checkUnused warns of inputs that no file reads, in whatever part of it:
-// values that this package never evaluates count, too.
+// checkUnused warns of inputs that no file reads, including parts that are never
+// evaluated.
 func checkUnused(g *resolve.Graph) {
 	read := map[string]bool{}
 	for _, d := range g.Docs {
 		maps.Copy(read, d.InputsRead)
 	}
 	for _, p := range g.Topo.Inputs {
-		if !read[p.Name] && !g.Suggested(p.Name, code.FunctionInput) { // else a slip hides who reads it
+		if !read[p.Name] && !g.Suggested(p.Name, code.FunctionInput) { // else a misspelt get_input may read it
 			g.Warnf(p.Pos, code.InputUnused, "input %q is never used: no get_input names it", p.Name)
 		}
 	}
 }
 
-// attributeNames lists the attributes as long as one of them may be suggested.
+// attributeNames lists the attributes while suggestions are still made.
 func attributeNames(h *resolve.Holder) []string {
 	if !h.Graph.Suggesting() {
 		return nil
@@ -111,21 +110,21 @@ func attributeNames(h *resolve.Holder) []string {
 	return h.MemberNames(data.Attribute)
 }
 
-// isUnread reports whether what is assigned could not be read, and that was said.
+// isUnread reports whether assignments could not be read (already reported).
 func isUnread(h *resolve.Holder) bool { return !h.Assigned.IsNull() && h.Assigned.Kind != source.Map }
 
-// checkValues evaluates every property and attribute, so that a mistake is found
-// whether it is used or not. Typ names what requires a property that is not
-// there; it is empty where nobody is to be told.
+// checkValues evaluates all properties and attributes to find errors, also in unused
+// ones. typ is the type named in reports of missing properties; if it is empty, they are
+// not reported.
 func checkValues(h *resolve.Holder, typ string) {
 	if !h.Graph.Spend(resolve.PerProperty * len(h.Props)) {
 		return
 	}
 	known := h.PropertyNames()
-	var misspelt []string // said so: they are not missing
+	var misspelt []string // reported as unknown, so not as missing
 	for k, written := range h.Assigned.Pairs() {
 		switch def := h.Props[k.Text]; {
-		case def == nil && h.Whole && k.Text != h.Explained:
+		case def == nil && h.Complete && k.Text != h.Explained:
 			misspelt = append(misspelt, h.Graph.Unknown(k.Pos(), code.PropUnknown, k.Text, known, "%s has no property %q", h.Of, k.Text))
 		case def != nil && def.Fixed():
 			h.Graph.Errorf(k.Pos(), code.PropFixed, "%s: property %q has a fixed value, so it cannot be assigned", h.Of, k.Text)
@@ -152,7 +151,7 @@ func checkValues(h *resolve.Holder, typ string) {
 			def = h.Props[k.Text]
 		}
 		if def == nil {
-			if h.Whole {
+			if h.Complete {
 				h.Graph.Unknown(k.Pos(), code.AttrUnknown, k.Text, attributeNames(h), "%s has no attribute %q", h.Of, k.Text)
 			}
 			continue
@@ -167,13 +166,13 @@ func checkValues(h *resolve.Holder, typ string) {
 	}
 }
 
-// writtenNull reports whether null is written for a property of the type nil,
-// whose only value it is (TOSCA 2.0, 9.1.1.6).
+// writtenNull reports whether null is assigned to a property of the type nil, which has
+// no other value (TOSCA 2.0, 9.1.1.6).
 func writtenNull(h *resolve.Holder, name string) bool {
 	return h.Assigned.Get(name) != nil && h.Graph.Values.Plain(h.Props[name]) == "nil"
 }
 
-// checkValue checks a value against a type alone.
+// checkValue checks a value against a type.
 func checkValue(g *resolve.Graph, n *source.Node, typ string, p data.Place) {
 	if n.IsNull() {
 		return

@@ -1,11 +1,11 @@
-// Package code has the codes of diagnostics that are not of archives or YAML. A
+// Package code defines the codes of diagnostics, except those of archives and YAML. A
 // released code never changes its meaning.
 package code
 
 const (
 	Keyword    = "TOSCA-DOC-001" // an unknown keyword
-	Shape      = "TOSCA-DOC-002" // a value of another shape than the keyword's
-	Untyped    = "TOSCA-DOC-003" // as where the grammar can tell what is missing
+	Shape      = "TOSCA-DOC-002" // a value of the wrong kind
+	Untyped    = "TOSCA-DOC-003" // a missing keyword
 	Version    = "TOSCA-DOC-004" // no or an unknown tosca_definitions_version
 	Constraint = "TOSCA-DOC-005" // an unknown constraint
 	Other      = "TOSCA-DOC-006" // a keyword of another version
@@ -15,17 +15,18 @@ const (
 	ImportFetch  = "TOSCA-IMP-002" // an import that would have to be fetched
 	ImportRepo   = "TOSCA-IMP-003" // an import from an unknown repository
 	TooManyFiles = "TOSCA-IMP-004"
-	Profile      = "TOSCA-IMP-005" // a profile that is not at hand
+	Profile      = "TOSCA-IMP-005" // an unknown profile
 
 	TypeUnknown = "TOSCA-TYPE-001" // 002: a name defined twice
 	TypeTwice   = "TOSCA-TYPE-002"
 	TypeCycle   = "TOSCA-TYPE-003"
-	TypeForeign = "TOSCA-TYPE-004" // a node that is none of TosKer's
-	Refined     = "TOSCA-TYPE-005" // a change of what is inherited that is not allowed
+	TypeForeign = "TOSCA-TYPE-004" // a node that is not of TosKer's types
+	Refined     = "TOSCA-TYPE-005" // an invalid refinement of an inherited definition
 	TypeVersion = "TOSCA-TYPE-006"
 
 	NoTopology = "TOSCA-TOPO-001"
 	NoNodes    = "TOSCA-TOPO-002"
+	Ignored    = "TOSCA-TOPO-003" // a part that is read and has no effect
 
 	InputUnknown = "TOSCA-INP-001" // a value for an input that is not declared
 	InputMissing = "TOSCA-INP-002"
@@ -37,21 +38,21 @@ const (
 	ConstraintWrong = "TOSCA-VAL-003" // the constraint itself makes no sense
 	ValueLarge      = "TOSCA-VAL-004"
 	Work            = "TOSCA-VAL-005" // too much work in all
-	Schema          = "TOSCA-VAL-006" // a key or entry schema that makes no sense, or is missing
+	Schema          = "TOSCA-VAL-006" // a missing or invalid key or entry schema
 	Pattern         = "TOSCA-VAL-007" // a pattern that cannot be checked here
-	Scalar          = "TOSCA-VAL-008" // units of a scalar type that make no sense
+	Scalar          = "TOSCA-VAL-008" // invalid units of a scalar type
 	Default         = "TOSCA-VAL-009" // a default that is never used
 
 	PropUnknown  = "TOSCA-PROP-001"
 	PropMissing  = "TOSCA-PROP-002"
-	PropFixed    = "TOSCA-PROP-003" // an assignment to what has a fixed value
+	PropFixed    = "TOSCA-PROP-003" // an assignment to a fixed value
 	AttrUnknown  = "TOSCA-PROP-004"
-	PropTogether = "TOSCA-PROP-005" // values that do not go together
+	PropTogether = "TOSCA-PROP-005" // values that exclude each other
 
-	Function        = "TOSCA-FUN-001" // arguments that a function does not take
+	Function        = "TOSCA-FUN-001" // invalid arguments
 	FunctionInput   = "TOSCA-FUN-002"
 	FunctionEntity  = "TOSCA-FUN-003"
-	FunctionName    = "TOSCA-FUN-004" // a property, attribute or artifact that is not there
+	FunctionName    = "TOSCA-FUN-004" // an unknown property, attribute or artifact
 	FunctionCycle   = "TOSCA-FUN-005"
 	FunctionRuntime = "TOSCA-FUN-006" // known only when the application runs
 	FunctionPlace   = "TOSCA-FUN-007" // get_artifact outside of an operation's input
@@ -67,7 +68,7 @@ const (
 	Count     = "TOSCA-NODE-005"
 
 	ReqUnknown    = "TOSCA-REQ-001"
-	ReqClass      = "TOSCA-REQ-002" // a relationship that means nothing to TosKer
+	ReqClass      = "TOSCA-REQ-002" // a relationship without a meaning for TosKer
 	ReqTarget     = "TOSCA-REQ-003" // a node that is not in the topology
 	ReqKind       = "TOSCA-REQ-004" // a node that cannot fulfil it
 	ReqMissing    = "TOSCA-REQ-005"
@@ -83,7 +84,7 @@ const (
 	ReqSource     = "TOSCA-REQ-015" // an end that a type does not allow
 	Allocation    = "TOSCA-REQ-016"
 	ReqDefined    = "TOSCA-REQ-017" // a definition without a capability or relationship
-	Filter        = "TOSCA-REQ-018" // a node filter that names what is not there
+	Filter        = "TOSCA-REQ-018" // a node filter with unknown names
 	ReqAgain      = "TOSCA-REQ-019" // a connection or dependency that is written twice
 
 	ArtFile       = "TOSCA-ART-001" // a file that is not in the archive
@@ -97,13 +98,13 @@ const (
 	OpName        = "TOSCA-OP-003"
 	OpInput       = "TOSCA-OP-004" // an input that cannot be a variable
 	OpMissing     = "TOSCA-OP-005" // a required input without a value
-	ScriptShell   = "TOSCA-OP-006" // a script that /bin/sh runs and that does not look like one of its
+	ScriptShell   = "TOSCA-OP-006" // a script without an interpreter
 	ScriptLineEnd = "TOSCA-OP-007" // a #! line with a DOS line end
-	Mapping       = "TOSCA-OP-008" // an output that is written to what is not there
+	Mapping       = "TOSCA-OP-008" // an output that is written to an unknown attribute
 	OpImplemented = "TOSCA-OP-009" // an implementation in an interface type
 	IfaceType     = "TOSCA-OP-010"
 
-	ContainerValue = "TOSCA-CONT-001" // ports, variables or shares that make no sense
+	ContainerValue = "TOSCA-CONT-001" // invalid ports, variables or shares
 	PortTwice      = "TOSCA-CONT-002"
 	ContainerOp    = "TOSCA-CONT-003" // an operation that a container would never run
 
@@ -115,31 +116,24 @@ const (
 	TaskTarget   = "TOSCA-TASK-004" // a requirement that a Task does not fulfil
 
 	GroupMember = "TOSCA-GRP-001"
-	GroupType   = "TOSCA-GRP-002" // a member that the type of the group is not for
+	GroupType   = "TOSCA-GRP-002" // a member that the group type does not allow
 
 	PolicyTarget = "TOSCA-POL-001"
 	PolicyTwice  = "TOSCA-POL-002"
 	PolicyState  = "TOSCA-POL-003"
-	PolicyName   = "TOSCA-POL-004" // an operation, requirement or capability that is not there
+	PolicyName   = "TOSCA-POL-004" // an unknown operation, requirement or capability
 	PolicyShape  = "TOSCA-POL-005"
 	PolicyTwoWay = "TOSCA-POL-006" // ambiguous
-	PolicyType   = "TOSCA-POL-007" // a target that the type of the policy is not for
-	Trigger      = "TOSCA-POL-008" // a trigger that watches what is not there
+	PolicyType   = "TOSCA-POL-007" // a target that the policy type does not allow
+	Trigger      = "TOSCA-POL-008" // a trigger that watches an unknown node
 	PolicyIdle   = "TOSCA-POL-009" // a protocol without targets
-	PolicyDoubt  = "TOSCA-POL-010" // an operation that leads to two states, past others
+	PolicyDoubt  = "TOSCA-POL-010" // an operation with two possible target states
 	PolicyFree   = "TOSCA-POL-011" // an operation that no transition names
 
 	FlowTarget  = "TOSCA-FLOW-001"
 	FlowStep    = "TOSCA-FLOW-002"
 	FlowUnknown = "TOSCA-FLOW-003"
-	FlowInput   = "TOSCA-FLOW-004"
-	FlowCall    = "TOSCA-FLOW-005"
-	FlowCycle   = "TOSCA-FLOW-006"
-	FlowHost    = "TOSCA-FLOW-007" // a place where no operation of a step can run
 
-	Mapped      = "TOSCA-SUB-001" // a mapping of what the node type does not have
-	MappedTo    = "TOSCA-SUB-002" // a mapping to what is not in the topology
-	MappedType  = "TOSCA-SUB-003"
-	MappedInput = "TOSCA-SUB-004"
-	MappedCount = "TOSCA-SUB-005"
+	Mapped   = "TOSCA-SUB-001" // a mapping of an unknown member of the node type
+	MappedTo = "TOSCA-SUB-002" // a mapping to an unknown member of the topology
 )

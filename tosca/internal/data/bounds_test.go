@@ -81,7 +81,7 @@ func TestFunctionsWithinFunctionsHaveADepth(t *testing.T) {
 		n = call(t, "$concat", n)
 	}
 	e := evaluator()
-	if v := e.Eval(n, data.Place{Of: "it", Doc: second}); v.OK || said(e) != "TOSCA-FUN-001 it: functions lead through each other more than 2000 deep" {
+	if v := e.Eval(n, data.Place{Of: "it", Doc: second}); v.OK || said(e) != "TOSCA-FUN-001 it: functions are nested more than 2000 deep" {
 		t.Errorf("%v: %s", v.OK, said(e))
 	}
 }

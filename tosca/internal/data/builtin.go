@@ -29,11 +29,10 @@ const (
 	tList      = "list"
 	tMap       = "map"
 	tScalar    = "scalar"      // of 2.0: abstract
-	tUnit      = "scalar-unit" // of 1.x: any of its units
+	tUnit      = "scalar-unit" // of 1.x: any unit
 )
 
-// Those of both families. What 2.0 dropped stays known there, for the meaning
-// of the names has not changed.
+// The built-in types of all versions. Types dropped in 2.0 keep their meaning.
 var builtins = []string{
 	tString, tInteger, tFloat, tBoolean, tTimestamp, tVersion, tRange, tList, tMap, tUnit,
 	"scalar-unit.size", "scalar-unit.time", "scalar-unit.frequency", "scalar-unit.bitrate",
@@ -41,8 +40,7 @@ var builtins = []string{
 
 var builtinsOfSecond = []string{tBytes, tNil, tScalar}
 
-// builtin returns the plain name of a type that is built into the version of a
-// document; ok is false for others.
+// builtin returns the plain name of a type that is built into the document's version.
 func builtin(name string, doc *grammar.Document) (plain string, ok bool) {
 	plain = strings.TrimPrefix(strings.TrimPrefix(name, "tosca:"), "tosca.datatypes.")
 	if plain == "null" {
@@ -54,20 +52,19 @@ func builtin(name string, doc *grammar.Document) (plain string, ok bool) {
 	return name, false
 }
 
-// IsBuiltin reports whether a name is a type that is built into the version of a
-// document.
+// IsBuiltin reports whether a type is built into the document's version.
 func IsBuiltin(name string, doc *grammar.Document) bool {
 	_, ok := builtin(name, doc)
 	return ok
 }
 
-// dropped reports whether a name is that of a built-in type that a document's
-// version has no more, so that its author may define a type of the name.
+// dropped reports whether the document's version no longer has a built-in type, so that
+// the document may define one of this name.
 func dropped(plain string, doc *grammar.Document) bool {
 	return doc.V2() && (plain == tRange || isUnit(plain))
 }
 
-// TypeNames lists what a type of a value may be called in a document.
+// TypeNames lists the types of values known in a document.
 func TypeNames(doc *grammar.Document) []string {
 	names := slices.Clone(builtins)
 	if doc.V2() {
@@ -79,11 +76,11 @@ func TypeNames(doc *grammar.Document) []string {
 	return names
 }
 
-// isUnit reports whether a plain type is one of an amount and a unit.
+// isUnit reports whether values of a plain type have units.
 func isUnit(plain string) bool { return plain == tUnit || units[plain] != nil }
 
-// units are the scalar-unit types (TOSCA 1.3, 3.3.6) with the worth of their
-// units in the smallest of them, as the standard writes them.
+// units are the scalar-unit types (TOSCA 1.3, 3.3.6). Units map to multiples of the
+// smallest unit.
 var units = map[string]map[string]string{
 	"scalar-unit.size": {
 		"B": "1", "kB": "1e3", "KiB": "1024", "MB": "1e6", "MiB": "1048576",
@@ -101,9 +98,8 @@ var units = map[string]map[string]string{
 	},
 }
 
-// unitOf finds a unit as it is written, or else whatever its case: a size is
-// told so by the standard, and a unit that differs by case only is no other.
-// Where bits and bytes would be mixed up so, bits are meant.
+// unitOf returns a unit as written, or else ignoring case, as the standard allows for
+// sizes. If bits and bytes differ by case only, it returns bits.
 func unitOf(plain, written string) (string, bool) {
 	of := units[plain]
 	if worth, ok := of[written]; ok {
@@ -118,24 +114,23 @@ func unitOf(plain, written string) (string, bool) {
 	return of[bits], bits != ""
 }
 
-// A version is major.minor[.fix[.qualifier[-build]]] (TOSCA 1.3, 3.3.2). What
-// people write in 1.x, the major number alone, is one there. Zero means that there
-// is not a version, so it has no qualifier (TOSCA 1.0, 3.2.2.4; 1.3, 3.3.2.4).
+// A version is major.minor[.fix[.qualifier[-build]]] (TOSCA 1.3, 3.3.2). In 1.x the
+// major number alone is common and accepted. Version 0 means no version, so it has no
+// qualifier (TOSCA 1.0, 3.2.2.4; 1.3, 3.3.2.4).
 var (
 	versionRule      = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]+)(?:\.([0-9]+)(?:\.([0-9A-Za-z_]+)(?:-([0-9]+))?)?)?)?$`)
 	versionRuleMinor = regexp.MustCompile(`^[0-9]+\.[0-9]+`)
 	versionRuleZero  = regexp.MustCompile(`^0+\.0+\.0+\.`)
 )
 
-// IsVersion reports whether a text is a version, with a minor one if it has to be.
+// IsVersion reports whether a text is a version; minor requires a minor number.
 func IsVersion(text string, minor bool) bool {
 	return versionRule.MatchString(text) && (!minor || versionRuleMinor.MatchString(text)) && !versionRuleZero.MatchString(text)
 }
 
-// compareVersions orders by the numbers, then puts what has a qualifier before
-// what has none, and then orders by build. Different qualifiers are different
-// branches to the standard; here they are ordered by their letters, so that the
-// order is total.
+// compareVersions compares numbers, then puts versions with a qualifier before those
+// without, then compares builds. The standard does not order qualifiers; here they are
+// ordered as text, so that the order is total.
 func compareVersions(a, b string) (order int, ok bool) {
 	x, y := versionRule.FindStringSubmatch(a), versionRule.FindStringSubmatch(b)
 	if x == nil || y == nil {
@@ -152,15 +147,14 @@ func compareVersions(a, b string) (order int, ok bool) {
 	return cmp.Or(strings.Compare(x[4], y[4]), compareDigits(x[5], y[5])), true
 }
 
-// compareDigits compares numbers of any length; none is zero.
+// compareDigits compares numbers of any length. The empty string is zero.
 func compareDigits(a, b string) int {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// What a timestamp looks like: in 1.x as YAML 1.1 has it, a date alone or with
-// a time that is parted from it in several ways; in 2.0 as RFC 3339 has it. They
-// are compiled when there is one.
+// Timestamps: in 1.x as in YAML 1.1, a date or a date with a time in several notations;
+// in 2.0 as in RFC 3339. The expressions are compiled when first used.
 var (
 	timestampRule = form(`^(\d{4})-(\d{1,2})-(\d{1,2})(?:(?:[Tt]|[ \t]+)(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d*))?[ \t]*(Z|z|[+-]\d{1,2}(?::?\d{2})?)?)?$`)
 	timestampFull = form(`^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$`)
@@ -170,8 +164,8 @@ func form(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// instant reads a timestamp of a day that exists. Without a time zone it is in
-// UTC; a leap second counts as the one after it.
+// instant parses a timestamp and rejects days that do not exist. The default time zone
+// is UTC; a leap second counts as the next second.
 func instant(text string, full bool) (time.Time, bool) {
 	m := timestampRule().FindStringSubmatch(text)
 	if m == nil || full && !timestampFull().MatchString(text) {
@@ -191,7 +185,7 @@ func instant(text string, full bool) (time.Time, bool) {
 	return time.Date(part(1), month, part(3), hour, minute, second-offset, fraction, time.UTC), true
 }
 
-// zone reads an offset in seconds.
+// zone returns a time zone offset in seconds.
 func zone(text string) (offset int, ok bool) {
 	if text == "" || strings.EqualFold(text, "z") {
 		return 0, true
@@ -212,16 +206,15 @@ func zone(text string) (offset int, ok bool) {
 	return offset, hours <= 23 && minutes <= 59
 }
 
-// isPortSpec reports whether a type is the normative PortSpec, or derived from it.
+// isPortSpec reports whether the type is, or derives from, the normative PortSpec.
 func (t *Type) isPortSpec() bool {
 	return slices.ContainsFunc(t.chain, func(at *grammar.Type) bool {
 		return at.Name == "tosca.datatypes.network.PortSpec" && at.Doc.Embedded
 	})
 }
 
-// checkPorts checks what a PortSpec must be beside what its definition says: it
-// names a port or a range of them, and the port is within the range (TOSCA 1.3,
-// 5.3.11.3).
+// checkPorts checks further rules of PortSpec: it has a port or a range, and the port is
+// in the range (TOSCA 1.3, 5.3.11.3).
 func (e *Evaluator) checkPorts(n *source.Node, p Place) bool {
 	ok, named := true, false
 	for _, side := range []string{"source", "target"} {

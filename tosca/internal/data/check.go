@@ -17,18 +17,16 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Check reports whether an evaluated value fits a definition, and reports why it
-// does not. Null fits, for it means that there is no value; whether there may
-// be none is the caller's to say. What is known only at run time fits as far as
-// its type is known to. Of names the subject, and validation clauses are
-// evaluated at the place.
+// Check reports whether an evaluated value fits a definition, and adds a diagnostic if
+// not. Null always fits, as it means no value. A value of run time fits if its known
+// type does. p.Of names the subject; validation clauses are evaluated at p.
 func (e *Evaluator) Check(n *source.Node, d *Definition, p Place) bool {
 	if d == nil || n.IsNull() {
 		return true
 	}
 	t := e.Type(d)
 	if t == nil {
-		return true // said where the type is named
+		return true // reported where the type is named
 	}
 	ok := e.checkType(n, t, p)
 	for at := d; ok && at != nil; at = at.Refines {
@@ -40,7 +38,7 @@ func (e *Evaluator) Check(n *source.Node, d *Definition, p Place) bool {
 	return ok
 }
 
-// checkType checks a value against a type alone.
+// checkType checks a value against a type.
 func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 	if n.Kind == source.Later {
 		return e.checkLater(n, t, p)
@@ -50,7 +48,7 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 	}
 	if t.plain != "" {
 		if why := e.fits(n, t); why != "" {
-			e.misfit(n, p, why)
+			e.reportMisfit(n, p, why)
 			return false
 		}
 		if t.scalar != nil && !e.checkNumber(n, t, p) {
@@ -71,9 +69,8 @@ func (e *Evaluator) checkType(n *source.Node, t *Type, p Place) bool {
 	return e.checkFormat(n, t, p)
 }
 
-// misfit reports a value of another type. A map of one key may be a function
-// that was misspelt.
-func (e *Evaluator) misfit(n *source.Node, p Place, want string) {
+// reportMisfit reports a value of the wrong type. A map of one key may be a misspelt function.
+func (e *Evaluator) reportMisfit(n *source.Node, p Place, want string) {
 	if n.Kind == source.Map && len(n.Keys) == 1 && e.quiet == 0 && e.Suggesting() {
 		known := functionNames(p.Doc)
 		if near := suggest.Nearest(n.Keys[0].Text, known); e.spend(len(known)) && near != "" {
@@ -84,24 +81,23 @@ func (e *Evaluator) misfit(n *source.Node, p Place, want string) {
 	e.errorf(n.Pos(), code.ValueType, "%s must be %s", p.Of, want)
 }
 
-// checkLater compares the type that a value of run time will have with the one
-// that it must have.
+// checkLater compares the type of a run-time value with the required type.
 func (e *Evaluator) checkLater(n *source.Node, t *Type, p Place) bool {
 	want := t.plain
 	if want == "" && len(t.fields) > 0 {
 		want = tMap
 	}
-	if becomes(n.Text, want, p.Doc.V2()) {
+	if assignable(n.Text, want, p.Doc.V2()) {
 		return true
 	}
 	e.errorf(n.Pos(), code.ValueType, "%s must be %s, and the function makes %s", p.Of, article(want), article(n.Text))
 	return false
 }
 
-// becomes reports whether a value of one built-in type can stand for another: an
-// integer for a float, a text for what is written as one, and in 1.x anything
-// that is written in a word for a string.
-func becomes(is, want string, second bool) bool {
+// assignable reports whether a value of one built-in type may stand for another: an integer
+// for a float, a string for types written as strings, and in 1.x any scalar for a
+// string.
+func assignable(is, want string, second bool) bool {
 	textual := func(plain string) bool {
 		return plain == tString || plain == tVersion || plain == tTimestamp || plain == tBytes || plain == tScalar || isUnit(plain)
 	}
@@ -121,7 +117,7 @@ func article(plain string) string {
 	return "a " + plain
 }
 
-// checkEntries checks the keys and values of a map, or the values of a list.
+// checkEntries checks the keys and values of a map, or the entries of a list.
 func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place) bool {
 	ok := true
 	if n.Kind == source.Map && key != nil {
@@ -129,7 +125,7 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 			if k.Kind == source.Later {
 				continue
 			}
-			if plain := e.Plain(key); k.Kind != source.String && (plain == tString || plain == "") && !key.Doc.V2() { // as written, a number is a name as well
+			if plain := e.Plain(key); k.Kind != source.String && (plain == tString || plain == "") && !key.Doc.V2() { // as written, a number is also a name
 				k = source.Scalar(source.String, k.Text, k)
 			}
 			ok = e.spend(len(p.Of)/16) && e.Check(k, key, p.part("key "+quote(k.Text))) && ok
@@ -143,7 +139,7 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 		if n.Kind == source.Map {
 			at = n.Keys[i].Text
 		}
-		if !e.spend(len(p.Of) / 16) { // a name for each entry is made of it
+		if !e.spend(len(p.Of) / 16) { // each entry gets a name made of it
 			return false
 		}
 		p := p.at(at)
@@ -157,8 +153,7 @@ func (e *Evaluator) checkEntries(n *source.Node, key, entry *Definition, p Place
 	return ok
 }
 
-// Null refuses null where it is written for a value that is of another type than
-// nil, which alone has it (TOSCA 2.0, 9.1.1.6).
+// Null rejects an explicit null, unless the type is nil (TOSCA 2.0, 9.1.1.6).
 func (e *Evaluator) Null(n *source.Node, d *Definition, p Place) (refused bool) {
 	if refused = e.hasNull(n, d); refused {
 		e.errorf(n.Pos(), code.ValueType, "%s must be %s, not null", p.Of, article(e.Plain(d)))
@@ -172,11 +167,11 @@ func (e *Evaluator) hasNull(n *source.Node, d *Definition) bool {
 
 func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 	if n.Kind != source.Map {
-		e.misfit(n, p, fmt.Sprintf("a map of the properties of %q, not %s", t.name, Show(n)))
+		e.reportMisfit(n, p, fmt.Sprintf("a map of the properties of %q, not %s", t.name, Show(n)))
 		return false
 	}
 	before := e.wrong()
-	var misspelt []string // said so: they are not missing
+	var misspelt []string // reported as unknown, so not as missing
 	for k, v := range n.Pairs() {
 		def := t.fields[k.Text]
 		if def == nil {
@@ -204,7 +199,7 @@ func (e *Evaluator) checkFields(n *source.Node, t *Type, p Place) bool {
 	return e.wrong() == before
 }
 
-// checkNumber checks the number of a scalar against the type of its numbers.
+// checkNumber checks the number of a scalar.
 func (e *Evaluator) checkNumber(n *source.Node, t *Type, p Place) bool {
 	text, _, ok := t.amount(n)
 	if !ok || t.scalar.number == nil {
@@ -218,7 +213,7 @@ func (e *Evaluator) checkNumber(n *source.Node, t *Type, p Place) bool {
 	return e.checkType(number, t.scalar.number, p)
 }
 
-// fits returns an empty string, or what the value should have been.
+// fits returns an empty string, or a description of the expected value.
 func (e *Evaluator) fits(n *source.Node, t *Type) string {
 	ok, want := false, article(t.plain)
 	switch t.plain {
@@ -288,7 +283,7 @@ func misfits(n *source.Node, ok bool, want string) string {
 	return want + ", not a " + n.Kind.String()
 }
 
-// misfitsRange shows the list: what is wrong is in it.
+// misfitsRange describes a range in which one value is wrong.
 func misfitsRange(n *source.Node) string {
 	want := "a range: a list of two integers, the lower first"
 	if n.Kind == source.List && !isRange(n) {
@@ -314,7 +309,7 @@ func isRange(n *source.Node) bool {
 	return lowest && (n.Items[1].Text == unbounded || (highest && low <= high))
 }
 
-// checkFormat checks what is written in a string.
+// checkFormat checks the content of a string.
 func (e *Evaluator) checkFormat(n *source.Node, t *Type, p Place) bool {
 	format := t.format()
 	if format == "" || n.Kind != source.String || hasLater(n) {
@@ -331,7 +326,7 @@ func (e *Evaluator) checkFormat(n *source.Node, t *Type, p Place) bool {
 	return true
 }
 
-// wellFormed reports whether a text is an XML document, with an element in it.
+// wellFormed returns an error unless a text is XML with at least one element.
 func wellFormed(text string) error {
 	elements := 0
 	for dec := xml.NewDecoder(strings.NewReader(text)); ; {

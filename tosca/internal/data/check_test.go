@@ -7,9 +7,9 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-// fitting has values, as YAML, that each built-in type takes and refuses; in
+// checkEntryType has values, as YAML, that each built-in type takes and refuses; in
 // which family they do is before the colon, and both where nothing is.
-var fitting = []struct {
+var checkEntryType = []struct {
 	typ         string
 	only        *grammar.Document
 	fits, fails []string
@@ -54,7 +54,7 @@ var fitting = []struct {
 func TestEachTypeTakesItsOwnValuesAndNoOthers(t *testing.T) {
 	t.Parallel()
 	for _, doc := range []*grammar.Document{first, second} {
-		for _, c := range fitting {
+		for _, c := range checkEntryType {
 			if c.only != nil && c.only != doc {
 				continue
 			}

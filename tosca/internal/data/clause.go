@@ -10,130 +10,6 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-var constraintNames = []string{
-	kEqual, kGreaterThan, kGreaterOrEqual, kLessThan, kLessOrEqual, kInRange, kValidValues, kLength, kMinLength, kMaxLength, kPattern, kSchema,
-}
-
-// Clause checks a condition clause of 1.x (TOSCA 1.3, 3.6.25): assertions on
-// attributes of SELF, put together by and, or and not. A string is what early
-// versions wrote, and says nothing that can be checked.
-func (e *Evaluator) Clause(n *source.Node, p Place) bool {
-	before := e.wrong()
-	e.clause(n, p)
-	return e.wrong() == before
-}
-
-// Threshold checks the constraint in the extended condition of a trigger: a
-// condition clause, or the constraint clauses alone that 1.1 and 1.2 have in its
-// place, of what the event is about (TOSCA 1.1, 3.5.16.1).
-func (e *Evaluator) Threshold(n *source.Node, p Place) bool {
-	if !constrains(n) {
-		return e.Clause(n, p)
-	}
-	_, ok := e.constraintsOf(n, p)
-	return ok
-}
-
-// constrains tells constraints alone, each an operator and its operand, from
-// assertions on attributes, which have lists of constraints or a single one.
-func constrains(n *source.Node) bool {
-	if n.IsNull() || n.Kind == source.String {
-		return false
-	}
-	if n.Kind == source.List {
-		return len(n.Items) > 0 && !slices.ContainsFunc(n.Items, func(item *source.Node) bool { return !constrains(item) })
-	}
-	return n.Kind == source.Map && len(n.Keys) == 1 && slices.Contains(constraintNames, n.Keys[0].Text) && !isAssertion(n.Items[0])
-}
-
-// isAssertion reports whether what stands with a name are constraints of it.
-func isAssertion(n *source.Node) bool {
-	if n.IsNull() {
-		return false
-	}
-	return n.Kind == source.Map || n.Kind == source.List && slices.ContainsFunc(n.Items, func(item *source.Node) bool { return !item.IsNull() && item.Kind == source.Map })
-}
-
-func (e *Evaluator) clause(n *source.Node, p Place) {
-	switch {
-	case n.IsNull() || n.Kind == source.String || !e.spend(1):
-	case n.Kind == source.List:
-		for _, item := range n.Items {
-			e.clause(item, p)
-		}
-	case n.Kind != source.Map:
-		e.errorf(n.Pos(), code.ConstraintWrong, "%s must be a list of conditions, not %s", p.Of, Show(n))
-	default:
-		for k, v := range n.Pairs() {
-			switch k.Text {
-			case "and", "or", "not", "assert":
-				if v.IsScalar() {
-					e.errorf(v.Pos(), code.ConstraintWrong, "%s: %q must have a list of conditions, not %s", p.Of, k.Text, Show(v))
-					continue
-				}
-				e.clause(v, p)
-			default:
-				e.assertion(k, v, p)
-				if !v.IsNull() && v.IsScalar() {
-					return // none of this is a condition, which is one mistake
-				}
-			}
-		}
-	}
-}
-
-// assertion checks the constraints that an attribute must keep, all of them.
-func (e *Evaluator) assertion(name, n *source.Node, p Place) {
-	constraints, ok := e.constraintsOf(n, p.part(quote(name.Text)))
-	if !ok {
-		return
-	}
-	self := p.Self
-	if self == nil {
-		self = Anything
-	}
-	v, answer := e.get(self, Attribute, name.Text)
-	switch {
-	case answer == Missing:
-		_, of := self.Describe()
-		e.errorf(name.Pos(), code.FunctionName, "%s names attribute %q, which %s does not have", p.Of, name.Text, of)
-	case v.Def != nil && e.Type(v.Def) != nil:
-		for _, k := range constraints {
-			e.declareConstraint(k, e.Type(v.Def), p.part(quote(name.Text)))
-		}
-	}
-}
-
-// constraintsOf reads constraints: a list of maps of one key, or a single one.
-func (e *Evaluator) constraintsOf(n *source.Node, p Place) (all []*grammar.Constraint, ok bool) {
-	items := []*source.Node{n}
-	if n != nil && n.Kind == source.List {
-		items = n.Items
-	}
-	ok = true
-	for _, item := range items {
-		if item.IsNull() || item.Kind != source.Map || len(item.Keys) != 1 {
-			e.errorf(orElse(item, n).Pos(), code.ConstraintWrong, "%s must be a list of constraints, each a map of one key, not %s", p.Of, Show(n))
-			return nil, false
-		}
-		k := item.Keys[0]
-		if !slices.Contains(constraintNames, k.Text) {
-			e.unknown(k.Pos(), code.ConstraintWrong, k.Text, constraintNames, "%s: unknown constraint %q", p.Of, k.Text)
-			ok = false
-			continue
-		}
-		all = append(all, &grammar.Constraint{Pos: k.Pos(), Operator: k.Text, Operand: item.Items[0]})
-	}
-	return all, ok
-}
-
-func orElse(item, otherwise *source.Node) *source.Node {
-	if item == nil {
-		return otherwise
-	}
-	return item
-}
-
 func (c *call) truth(b bool) Value {
 	v := Known(source.Scalar(source.Bool, strconv.FormatBool(b), c.fn))
 	v.Def = Of(tBoolean, c.p.Doc)
@@ -158,16 +34,18 @@ func not(c *call) Value { return c.truth(!isTrue(c.vals[0])) }
 
 func xor(c *call) Value { return c.truth(isTrue(c.vals[0]) != isTrue(c.vals[1])) }
 
-// anyFalse: what is false is so whatever the other arguments will be.
-func anyFalse(c *call) (v Value, told bool) {
+// anyFalse decides a conjunction before all arguments are known.
+func anyFalse(c *call) (v Value, known bool) {
 	return c.truth(false), slices.ContainsFunc(c.vals, isFalse)
 }
 
-func anyTrue(c *call) (v Value, told bool) { return c.truth(true), slices.ContainsFunc(c.vals, isTrue) }
+func anyTrue(c *call) (v Value, known bool) {
+	return c.truth(true), slices.ContainsFunc(c.vals, isTrue)
+}
 
-// likely reports whether two values can be compared at all, and reports it where
-// they cannot: they are of two types, or one is written as none of the other's.
-func (c *call) likely(a, b Value) bool {
+// comparable reports whether two values can be compared, and adds a diagnostic if not:
+// their types differ, or a literal does not fit the other's type.
+func (c *call) comparable(a, b Value) bool {
 	if x, y := c.e.plainOf(a), c.e.plainOf(b); !comparableTypes(x, y) && !comparableTypes(y, x) {
 		c.wrong("takes two values of one type: %s is %s, and %s is %s", Show(a.Node), article(x), Show(b.Node), article(y))
 		return false
@@ -185,22 +63,23 @@ func (c *call) likely(a, b Value) bool {
 	return true
 }
 
-// comparableTypes reports whether values of two types can be compared. A plain
-// number stands for a scalar's of its canonical unit.
+// comparableTypes reports whether values of two types can be compared. A plain number
+// counts as a scalar in its canonical unit.
 func comparableTypes(is, want string) bool {
 	number := is == tInteger || is == tFloat
-	return becomes(is, want, true) || number && (want == tScalar || want == tFloat || isUnit(want))
+	return assignable(is, want, true) || number && (want == tScalar || want == tFloat || isUnit(want))
 }
 
-func likely(c *call) (v Value, told bool) { return Value{}, !c.likely(c.vals[0], c.vals[1]) }
+func comparable(c *call) (v Value, known bool) { return Value{}, !c.comparable(c.vals[0], c.vals[1]) }
 
-// likelyOne refuses values that the first argument can never be.
-func likelyOne(c *call) (v Value, told bool) {
-	return Value{}, isList(c.vals[1]) && !c.likelyAll(c.vals[1].Node.Items)
+// comparableOne rejects values that the first argument cannot equal.
+func comparableOne(c *call) (v Value, known bool) {
+	return Value{}, isList(c.vals[1]) && !c.comparableAll(c.vals[1].Node.Items)
 }
 
-// likelyWithin refuses bounds that are not two, or that it can never be between.
-func likelyWithin(c *call) (v Value, told bool) {
+// comparableWithin rejects bounds that are not two, or that cannot be compared with the
+// first argument.
+func comparableWithin(c *call) (v Value, known bool) {
 	if !isList(c.vals[1]) {
 		return Value{}, false
 	}
@@ -208,12 +87,12 @@ func likelyWithin(c *call) (v Value, told bool) {
 	if len(bounds) != 2 {
 		return c.misuse(), true
 	}
-	return Value{}, !c.likelyAll(slices.DeleteFunc(slices.Clone(bounds), func(n *source.Node) bool { return n.Text == unbounded }))
+	return Value{}, !c.comparableAll(slices.DeleteFunc(slices.Clone(bounds), func(n *source.Node) bool { return n.Text == unbounded }))
 }
 
-func (c *call) likelyAll(items []*source.Node) bool {
+func (c *call) comparableAll(items []*source.Node) bool {
 	for _, item := range items {
-		if !c.likely(c.vals[0], Value{Node: item}) {
+		if !c.comparable(c.vals[0], Value{Node: item}) {
 			return false
 		}
 	}
@@ -221,14 +100,14 @@ func (c *call) likelyAll(items []*source.Node) bool {
 }
 
 func equals(c *call) Value {
-	if !c.likely(c.vals[0], c.vals[1]) {
+	if !c.comparable(c.vals[0], c.vals[1]) {
 		return Value{}
 	}
 	return c.truth(c.e.Equal(c.vals[0].Node, c.vals[1].Node, c.def()))
 }
 
 func order(c *call) Value {
-	if !c.likely(c.vals[0], c.vals[1]) {
+	if !c.comparable(c.vals[0], c.vals[1]) {
 		return Value{}
 	}
 	order, ok := c.e.Type(c.def()).Compare(c.vals[0].Node, c.vals[1].Node)
@@ -248,7 +127,7 @@ func within(c *call) Value {
 }
 
 func isValid(c *call) Value {
-	if !c.likelyAll(c.vals[1].Node.Items) {
+	if !c.comparableAll(c.vals[1].Node.Items) {
 		return Value{}
 	}
 	return c.truth(slices.ContainsFunc(c.vals[1].Node.Items, func(item *source.Node) bool {
@@ -256,10 +135,9 @@ func isValid(c *call) Value {
 	}))
 }
 
-// validate reports whether a value fulfils a validation clause. One whose outcome
-// only a running application has holds here. One that makes no sense for any
-// value was refused where it is written; what only shows here, such as a
-// property that SELF does not have, is said once.
+// validate reports whether a value passes a validation clause. A clause with a run-time
+// result passes. Clauses that are invalid for any value are reported at the definition;
+// errors that only occur for this value are reported once.
 func (e *Evaluator) validate(n *source.Node, d *Definition, clause *source.Node, doc *grammar.Document, p Place) bool {
 	if clause == nil || hasLater(n) {
 		return true
@@ -298,7 +176,7 @@ func (e *Evaluator) declareValidation(clause *source.Node, d *Definition, p Plac
 	}
 }
 
-// refuse keeps in mind that a clause was reported.
+// refuse marks a clause as reported.
 func (e *Evaluator) refuse(clause *source.Node) {
 	if e.refused == nil {
 		e.refused = map[*source.Node]bool{}
@@ -306,8 +184,8 @@ func (e *Evaluator) refuse(clause *source.Node) {
 	e.refused[clause] = true
 }
 
-// Condition checks that a value is a boolean expression, such as a validation
-// clause or a node filter of 2.0, and evaluates it.
+// Condition evaluates a boolean expression, such as a validation clause, and reports any
+// other value.
 func (e *Evaluator) Condition(n *source.Node, p Place) Value {
 	v := e.Eval(n, p)
 	if !v.OK {

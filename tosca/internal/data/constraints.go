@@ -33,8 +33,8 @@ const (
 	kSchema         = "schema"
 )
 
-// constrain reports whether a value of a type keeps constraints. One that makes
-// no sense is reported where it is written, and holds here.
+// constrain reports whether a value satisfies constraints. An invalid constraint is
+// reported where it is written, and counts as satisfied.
 func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Constraint, p Place) bool {
 	if len(constraints) == 0 || hasLater(n) {
 		return true
@@ -44,7 +44,7 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 		if !e.spend(1 + len(k.Operand.Items)) {
 			return false
 		}
-		if kept, sensible := e.keeps(n, t, k); kept || !sensible {
+		if kept, sensible := e.satisfies(n, t, k); kept || !sensible {
 			continue
 		}
 		ok = false
@@ -58,8 +58,8 @@ func (e *Evaluator) constrain(n *source.Node, t *Type, constraints []*grammar.Co
 	return ok
 }
 
-// nearestValue returns what may have been meant by a text that is none of the valid
-// values, or an empty string.
+// nearestValue returns the valid value that a text may be a misspelling of, or an empty
+// string.
 func nearestValue(n *source.Node, k *grammar.Constraint) string {
 	if k.Operator != kValidValues || n.Kind != source.String || k.Operand.Kind != source.List || len(k.Operand.Items) > maxShown {
 		return ""
@@ -73,9 +73,9 @@ func nearestValue(n *source.Node, k *grammar.Constraint) string {
 	return suggest.Nearest(n.Text, valid)
 }
 
-// keeps reports whether a value keeps a constraint; sensible is false where that
-// cannot be told.
-func (e *Evaluator) keeps(n *source.Node, t *Type, k *grammar.Constraint) (kept, sensible bool) {
+// satisfies reports whether a value satisfies a constraint; sensible is false if the
+// constraint is invalid.
+func (e *Evaluator) satisfies(n *source.Node, t *Type, k *grammar.Constraint) (kept, sensible bool) {
 	if k.Operand == nil || e.isFunction(k.Operand, t.doc) {
 		return false, false
 	}
@@ -113,13 +113,13 @@ func (e *Evaluator) keeps(n *source.Node, t *Type, k *grammar.Constraint) (kept,
 		return supports(n, k.Operand), n.Kind == source.Map
 	case grammar.Entries:
 		return holds(n, k.Operand), n.Kind == source.Map
-	default: // schema: of an external language, which nobody checks
+	default: // schema: in an external language, not checked
 		return false, false
 	}
 }
 
-// holds reports whether a map has all entries of another one, of which one without a
-// value may have any.
+// holds reports whether a map has all wanted entries. A wanted entry without a value
+// matches any value.
 func holds(n, wanted *source.Node) bool {
 	for name, value := range wanted.Pairs() {
 		if has := n.Get(name.Text); has == nil || !value.IsNull() && Text(has) != Text(value) {
@@ -129,8 +129,8 @@ func holds(n, wanted *source.Node) bool {
 	return true
 }
 
-// supports reports whether there is software of all the versions that are asked for,
-// each of as many parts as its author cares for, or with an x for any.
+// supports reports whether software has all wanted versions. A wanted version may have
+// fewer parts, or an x for any number.
 func supports(n, wanted *source.Node) bool {
 	for name, version := range wanted.Pairs() {
 		has := n.Get(name.Text)
@@ -152,8 +152,7 @@ func supports(n, wanted *source.Node) bool {
 
 func (e *Evaluator) equalOf(a, b *source.Node, t *Type) bool { return e.Equal(a, b, t.definition()) }
 
-// length counts the characters of a string, the bytes of bytes, or the entries
-// of a list or map.
+// length returns the number of characters of a string, of bytes, or of entries.
 func length(n *source.Node, plain string) (int, bool) {
 	switch {
 	case n.Kind == source.List || n.Kind == source.Map:
@@ -187,8 +186,8 @@ func ordered(a, b *source.Node, t *Type, operator string) (kept, sensible bool) 
 	return ok && compares(order, operator), ok
 }
 
-// inRange reports whether a value is between two bounds; of a range, both its
-// ends must be (as the normative PortSpec has it).
+// inRange reports whether a value is between two bounds. Both ends of a range must be
+// (as in the normative PortSpec).
 func inRange(n, bounds *source.Node, t *Type) (kept, sensible bool) {
 	if bounds.Kind != source.List || len(bounds.Items) != 2 {
 		return false, false
@@ -222,8 +221,8 @@ func inRange(n, bounds *source.Node, t *Type) (kept, sensible bool) {
 	return kept, true
 }
 
-// matching is the work of matching a text with a regular expression. Where both
-// are long it takes the product of their lengths, some steps for each byte.
+// matching returns the work of matching a text with an expression: for long ones the
+// product of their lengths.
 func matching(text, pattern string) int {
 	if product := len(text) * len(pattern); product > 1<<16 {
 		return 4 * product
@@ -233,14 +232,13 @@ func matching(text, pattern string) int {
 
 var errNoText = errors.New("it is not a string")
 
-// pattern compiles a regular expression, once; one that is anchored must match
-// a text as a whole.
+// pattern compiles a regular expression once. An anchored one must match the whole text.
 func (e *Evaluator) pattern(n *source.Node, anchored bool) (*regexp.Regexp, error) {
 	if !n.IsScalar() || n.IsNull() {
 		return nil, errNoText
 	}
 	text := n.Text
-	if anchored { // what is wrong with the expression is not to be seen within brackets
+	if anchored { // an error is easier to read without the added brackets
 		if _, err := e.pattern(n, false); err != nil {
 			return nil, err
 		}
@@ -257,10 +255,9 @@ func (e *Evaluator) pattern(n *source.Node, anchored bool) (*regexp.Regexp, erro
 	return re, err
 }
 
-// foreignSyntax reports whether a regular expression cannot be read because it is
-// of a language that has more than the one that is read here: look-around, back
-// references, possessive repeats, classes of XML Schema. The standard names no
-// language, so such an expression is not wrong.
+// foreignSyntax reports whether an expression uses syntax that Go lacks: look-around,
+// back references, possessive repeats, or classes of XML Schema. The standard names no
+// syntax, so the expression is not wrong.
 func foreignSyntax(err error) bool {
 	var bad *syntax.Error
 	if !errors.As(err, &bad) {
@@ -270,16 +267,15 @@ func foreignSyntax(err error) bool {
 	case syntax.ErrInvalidPerlOp, syntax.ErrInvalidEscape, syntax.ErrInvalidRepeatOp, syntax.ErrInvalidRepeatSize,
 		syntax.ErrInvalidNamedCapture, syntax.ErrLarge, syntax.ErrNestingDepth:
 		return true
-	case syntax.ErrInvalidCharRange: // of a class that has a name
+	case syntax.ErrInvalidCharRange: // of a named class
 		return strings.HasPrefix(bad.Expr, `\p`) || strings.HasPrefix(bad.Expr, `\P`) || strings.HasPrefix(bad.Expr, "[:")
 	default:
 		return false
 	}
 }
 
-// Compare orders two values of a type; ok is false where they have no order.
-// Nil stands for a type that is not known: then what YAML says of the values
-// decides. Of the values of one type the order is total.
+// Compare orders two values of a type; ok is false if they have no order. For a nil type
+// the YAML kinds decide. The order of a type's values is total.
 func (t *Type) Compare(a, b *source.Node) (order int, ok bool) {
 	plain := ""
 	if t != nil {
@@ -304,8 +300,8 @@ func (t *Type) Compare(a, b *source.Node) (order int, ok bool) {
 	return 0, false
 }
 
-// compareScalars compares by worth. A plain number is one of the canonical
-// unit's (as in TOSCA 2.0, 9.1.2.2.2).
+// compareScalars compares scalars. A plain number is in the canonical unit (as in TOSCA
+// 2.0, 9.1.2.2.2).
 func (t *Type) compareScalars(a, b *source.Node) (order int, ok bool) {
 	x, okX := t.worth(a)
 	y, okY := t.worth(b)
@@ -315,8 +311,8 @@ func (t *Type) compareScalars(a, b *source.Node) (order int, ok bool) {
 	return x.Cmp(y), true
 }
 
-// Worth is what a number, or a text with a unit, comes to in the smallest unit of a
-// type; ok is false where that is not known.
+// Worth returns a number, or a text with a unit, in the type's smallest unit; ok is
+// false if unknown.
 func (e *Evaluator) Worth(n *source.Node, d *Definition) (worth *big.Rat, ok bool) {
 	t := e.Type(d)
 	if t == nil || n == nil || !n.IsScalar() {
@@ -337,8 +333,8 @@ func (t *Type) worth(n *source.Node) (*big.Rat, bool) {
 	return worth, ok
 }
 
-// Equal reports whether two values of a type are equal: those that have an order
-// by it, whatever they look like; lists and maps by what is in them.
+// Equal reports whether two values of a type are equal: by their order, or for lists and
+// maps by their entries.
 func (e *Evaluator) Equal(a, b *source.Node, d *Definition) bool { return e.equal(a, b, d, 0) }
 
 func (e *Evaluator) equal(a, b *source.Node, d *Definition, depth int) bool {

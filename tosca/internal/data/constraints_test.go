@@ -68,7 +68,7 @@ func TestAConstraintIsForSomeTypesAndMeansNothingForOthers(t *testing.T) {
 			if ok != c.applies {
 				t.Errorf("%s for %s: %v, not %v: %s", operator, typ.name, ok, c.applies, said(e))
 			}
-			if !ok && !strings.Contains(said(e), "means nothing for type") {
+			if !ok && !strings.Contains(said(e), "does not apply to type") {
 				t.Errorf("%s for %s is refused for another reason: %s", operator, typ.name, said(e))
 			}
 		}
@@ -80,7 +80,7 @@ func TestALongestLengthOfANumberIsAWarningForTheStandardHasOne(t *testing.T) {
 	for _, typ := range []string{"integer", "float"} {
 		e := evaluator()
 		d := constrained(t, typ, "max_length", "128")
-		if !e.Declare(d, data.Place{Of: "it"}) || !strings.Contains(said(e), `warning TOSCA-VAL-003 it: constraint "max_length" means nothing`) {
+		if !e.Declare(d, data.Place{Of: "it"}) || !strings.Contains(said(e), `warning TOSCA-VAL-003 it: constraint "max_length" does not apply`) {
 			t.Errorf("%s: %s", typ, said(e))
 		}
 		if !e.Check(node(t, "5"), d, data.Place{Of: "it"}) {
@@ -151,9 +151,9 @@ func TestAConstraintThatMakesNoSenseIsReportedWhereItIs(t *testing.T) {
 		{"string", "length", `-1`, `TOSCA-VAL-003 it: constraint "length" must have a number of at least 0, not -1`},
 		{"string", "max_length", `a`, `TOSCA-VAL-003 it: constraint "max_length" must have a number of at least 0, not "a"`},
 		{"string", "pattern", `"[a"`, `TOSCA-VAL-003 it: constraint "pattern" has "[a", which is not a regular expression`},
-		{"string", "pattern", `"(?!a)b"`, `warning TOSCA-VAL-007 it: pattern "(?!a)b" is in a syntax that is not known here, so values are not checked with it`},
-		{"string", "pattern", `'(a)\1'`, `warning TOSCA-VAL-007 it: pattern "(a)\\1" is in a syntax that is not known here, so values are not checked with it`},
-		{"string", "pattern", `'\p{IsGreek}'`, `warning TOSCA-VAL-007 it: pattern "\\p{IsGreek}" is in a syntax that is not known here, so values are not checked with it`},
+		{"string", "pattern", `"(?!a)b"`, `warning TOSCA-VAL-007 it: pattern "(?!a)b" is in an unknown syntax, so values are not checked with it`},
+		{"string", "pattern", `'(a)\1'`, `warning TOSCA-VAL-007 it: pattern "(a)\\1" is in an unknown syntax, so values are not checked with it`},
+		{"string", "pattern", `'\p{IsGreek}'`, `warning TOSCA-VAL-007 it: pattern "\\p{IsGreek}" is in an unknown syntax, so values are not checked with it`},
 		{"scalar-unit.size", "equal", `5 s`, `TOSCA-VAL-003 it: constraint "equal" has "5 s", which must be a scalar-unit.size, such as "10 MB"`},
 		{"string", "equal", `~`, `TOSCA-VAL-003 it: constraint "equal" has no value`},
 		{"integer", "greater_than", `{get_input: least}`, ``},

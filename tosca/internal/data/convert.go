@@ -12,9 +12,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Text makes a string of any value: a scalar as TOSCA writes it, numbers as
-// their author did, for 1.10 may be a version and 0644 a mode; lists and maps
-// as JSON.
+// Text returns any value as a string: a scalar as TOSCA writes it, a number as written,
+// since 1.10 may be a version and 0644 a mode, and a list or map as JSON.
 func Text(n *source.Node) string {
 	switch {
 	case n.IsNull() || n.Kind == source.Later:
@@ -27,18 +26,18 @@ func Text(n *source.Node) string {
 	return JSON(Any(n))
 }
 
-// JSON writes what Any made.
+// JSON encodes a result of Any.
 func JSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return "null" // Any makes nothing that JSON cannot hold
+		return "null" // Any returns only values that JSON can hold
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Show is a value in a message.
+// Show returns a value for a message.
 func Show(n *source.Node) string {
 	if !n.IsNull() && !n.IsScalar() && manyValues(n, maxShown) < 0 {
 		return fmt.Sprintf("a %s of %d values", n.Kind, len(n.Items))
@@ -58,10 +57,10 @@ func Show(n *source.Node) string {
 	return text
 }
 
-// maxShown bounds the values that are written out for a message.
+// maxShown is the number of values that a message may show.
 const maxShown = 100
 
-// manyValues subtracts the values in one from a number, until it is negative.
+// manyValues subtracts the number of values in a value, until the result is negative.
 func manyValues(n *source.Node, left int) int {
 	left--
 	if n != nil {
@@ -75,8 +74,8 @@ func manyValues(n *source.Node, left int) int {
 	return left
 }
 
-// Any makes a value that JSON holds without loss: numbers are json.Number, what
-// JSON has no number for is a string.
+// Any returns a value that JSON holds without loss: numbers are json.Number, or strings
+// if JSON has no such number.
 func Any(n *source.Node) any {
 	if n == nil {
 		return nil
@@ -121,10 +120,10 @@ func floatAny(n *source.Node) any {
 	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
 }
 
-// maxGiven bounds how deep a value of the user's may be nested.
+// maxGiven bounds the nesting of the user's values.
 const maxGiven = 64
 
-// FromAny makes a value of what a caller gave.
+// FromAny converts a Go value of the caller.
 func FromAny(v any, at *source.Node) (*source.Node, error) { return fromAny(v, at, 0) }
 
 func fromAny(v any, at *source.Node, depth int) (*source.Node, error) {

@@ -12,10 +12,9 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Declare checks a definition where it is written, at any depth: its types are
-// known, its keys and entries are those of a map or list, its constraints and
-// validation clause make sense, and its default or fixed value fits. A default
-// that names the entity it will belong to is checked as far as can be seen.
+// Declare checks a definition at any depth: types are known, keys and entries belong to
+// a map or list, constraints and validation are valid, and the default or fixed value
+// fits. A default that refers to its future entity is checked as far as possible.
 func (e *Evaluator) Declare(d *Definition, p Place) bool {
 	before := e.wrong()
 	if p.Self == nil {
@@ -31,13 +30,13 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 			return
 		}
 		p, before := p, e.wrong()
-		p.Meant = d
+		p.Want = d
 		if made := e.Eval(v, p); made.OK {
 			p.Of += what
 			e.CheckValue(made, d, p)
 		}
 		if e.wrong() != before && e.quiet == 0 {
-			e.blame(v)
+			e.markInvalid(v)
 		}
 	}
 	fits(d.Default, ": the default")
@@ -45,12 +44,12 @@ func (e *Evaluator) Declare(d *Definition, p Place) bool {
 	return e.wrong() == before
 }
 
-// DeclareSchema is Declare for a schema alone, such as an argument's.
+// DeclareSchema is Declare for a schema, such as an argument's.
 func (e *Evaluator) DeclareSchema(s *grammar.Schema, doc *grammar.Document, p Place) bool {
 	return s == nil || e.Declare(&Definition{Schema: s, Doc: doc}, p)
 }
 
-// declareSchema is false where the type is not known, and that was said.
+// declareSchema returns false if the type is unknown (already reported).
 func (e *Evaluator) declareSchema(d *Definition, s *grammar.Schema, p Place) bool {
 	if s.Type.Name != "" && !e.declareName(s.Type, d.Doc, p) {
 		return false
@@ -70,7 +69,7 @@ func (e *Evaluator) declareSchema(d *Definition, s *grammar.Schema, p Place) boo
 	return true
 }
 
-// declareName reports a type that is not known.
+// declareName reports an unknown type.
 func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place) bool {
 	plain, ok := builtin(ref.Name, doc)
 	if ok && !dropped(plain, doc) || doc == nil || doc.Scope() == nil || doc.Scope().Lookup(grammar.DataType, ref.Name) != nil {
@@ -80,7 +79,7 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 		return false
 	}
 	if doc.Scope().Open() {
-		e.warnf(ref.Pos, code.TypeUnknown, "%s: data type %q is not known here; it may be in a file that is not at hand", p.Of, ref.Name)
+		e.warnf(ref.Pos, code.TypeUnknown, "%s: data type %q is not known here; it may be in a missing file", p.Of, ref.Name)
 		return false
 	}
 	if ok {
@@ -88,15 +87,15 @@ func (e *Evaluator) declareName(ref grammar.Ref, doc *grammar.Document, p Place)
 		return false
 	}
 	if strings.ContainsAny(ref.Name, "/ ") {
-		e.errorf(ref.Pos, code.TypeUnknown, "%s: %q is not a type, and a value alone is for what is inherited, which this is not", p.Of, ref.Name)
+		e.errorf(ref.Pos, code.TypeUnknown, "%s: %q is not a type, and a value alone is only valid for an inherited property", p.Of, ref.Name)
 		return false
 	}
 	e.unknown(ref.Pos, code.TypeUnknown, ref.Name, TypeNames(doc), "%s: unknown data type %q", p.Of, ref.Name)
 	return false
 }
 
-// declareParts checks the schemas of keys and entries (TOSCA 2.0, 9.3). The keys
-// of a map are strings in 2.0, and of any type in 1.x (TOSCA 1.3, 3.3.5).
+// declareParts checks key and entry schemas (TOSCA 2.0, 9.3). Keys are strings in 2.0,
+// and of any type in 1.x (TOSCA 1.3, 3.3.5).
 func (e *Evaluator) declareParts(d *Definition, s *grammar.Schema, t *Type, p Place) {
 	collection := t.plain == tList || t.plain == tMap
 	known := t.plain != "" || len(t.fields) > 0
@@ -135,14 +134,14 @@ func position(at diag.Position, of *grammar.Schema) diag.Position {
 	return at
 }
 
-// comparable are the types whose values have an order (TOSCA 1.3, 3.6.3).
+// ordersOf reports whether values of the type have an order (TOSCA 1.3, 3.6.3).
 func ordersOf(plain string) bool {
 	return plain == tInteger || plain == tFloat || plain == tString || plain == tTimestamp || plain == tVersion ||
 		plain == tScalar || isUnit(plain)
 }
 
-// declareConstraint checks that a constraint is one for the type, and that what
-// it compares with is of it.
+// declareConstraint checks that a constraint applies to the type, and that its operand
+// is of the type.
 func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
 	wrong := func(format string, args ...any) {
 		at := k.Pos
@@ -160,14 +159,14 @@ func (e *Evaluator) declareConstraint(k *grammar.Constraint, t *Type, p Place) {
 	}
 	if complex := t.plain == "" && len(t.fields) > 0; (t.plain != "" || complex) && !applies(k.Operator, t.plain) {
 		if k.Operator == kMaxLength && (t.plain == tInteger || t.plain == tFloat) && !t.doc.V2() {
-			e.warnf(k.Pos, code.ConstraintWrong, "%s: constraint %q means nothing for type %q", p.Of, k.Operator, t.name) // the standard has it so (TOSCA 1.3, 3.3.4.2.1)
+			e.warnf(k.Pos, code.ConstraintWrong, "%s: constraint %q does not apply to type %q", p.Of, k.Operator, t.name) // as in the standard (TOSCA 1.3, 3.3.4.2.1)
 			return
 		}
 		of := ""
 		if t.name != t.plain && !complex {
 			of = ", which is " + article(t.plain)
 		}
-		wrong("means nothing for type %q%s", t.name, of)
+		wrong("does not apply to type %q%s", t.name, of)
 		return
 	}
 	switch k.Operator {
@@ -209,14 +208,13 @@ func applies(operator, plain string) bool {
 	}
 }
 
-// operand checks a value that a constraint compares with; its own functions are
-// not looked into.
+// operand checks a constraint's operand, unless it has functions.
 func (e *Evaluator) operand(n *source.Node, t *Type, wrong func(string, ...any)) {
 	if e.isFunction(n, t.doc) || t.plain == "" || n.IsNull() {
 		return
 	}
 	if _, number := t.Compare(n, n); number && (isUnit(t.plain) || t.plain == tScalar) {
-		return // a plain number is one of the canonical unit's
+		return // a plain number is in the canonical unit
 	}
 	if why := e.fits(n, t); why != "" {
 		want, _, _ := strings.Cut(why, ", not ")
@@ -249,13 +247,13 @@ func (e *Evaluator) declarePattern(n *source.Node, of string, wrong func(string,
 	switch _, err := e.pattern(n, true); {
 	case err == nil:
 	case foreignSyntax(err):
-		e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", of, Show(n))
+		e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in an unknown syntax, so values are not checked with it", of, Show(n))
 	default:
 		wrong("has %s, which is not a regular expression", Show(n))
 	}
 }
 
-// DeclareType checks a data type where it is written.
+// DeclareType checks a data type.
 func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 	p.Doc = t.Doc
 	if p.Self == nil {
@@ -269,12 +267,12 @@ func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 	if made == nil || t.DerivedFrom.Name != "" && !e.declareName(t.DerivedFrom, t.Doc, p) {
 		return
 	}
-	// The root of the data types is defined so in TOSCA 1.3, 5.3.1.1.
+	// TOSCA 1.3, 5.3.1.1, defines the root type like this.
 	root := t.Name == "tosca.datatypes.Root" && !t.Doc.V2()
 	if t.DerivedFrom.Name == "" && len(t.Properties) == 0 && !root {
 		e.errorf(t.Pos, code.ValueType, "%s must be derived from another type, or have properties", p.Of)
 	} else if t.Empty.Line != 0 && t.Doc.V2() {
-		e.errorf(t.Empty, code.ValueType, "%s has properties, and none in them", p.Of)
+		e.errorf(t.Empty, code.ValueType, "%s has empty properties", p.Of)
 	}
 	if made.plain != "" && (made.plain != tMap || t.Doc.V2()) && len(t.Properties) > 0 {
 		e.errorf(t.Properties[0].Pos, code.ValueType, "%s is derived from %q, so it cannot have properties", p.Of, made.plain)
@@ -297,8 +295,7 @@ func (e *Evaluator) DeclareType(t *grammar.Type, p Place) {
 	}
 }
 
-// declareScalar checks the units of a type that is derived from scalar (TOSCA
-// 2.0, 9.1.2.2).
+// declareScalar checks the units of a type derived from scalar (TOSCA 2.0, 9.1.2.2).
 func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 	s := t.Scalar
 	if made.scalar == nil {
@@ -317,7 +314,7 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 		e.declareSame(s.Canonical, parent.scalar.canonical, "canonical_unit", p)
 		e.declareMore(s.Units, parent.scalar.bare, p)
 	}
-	if made.scalar.prefixed && s.Units != nil && len(s.Units.Keys) > 1 { // an example has it so (TOSCA 2.0, 9.1.2.2.2)
+	if made.scalar.prefixed && s.Units != nil && len(s.Units.Keys) > 1 { // as in an example (TOSCA 2.0, 9.1.2.2.2)
 		e.warnf(s.Units.Pos(), code.Scalar, "%s has prefixes and more than one unit, though prefixes are for one", p.Of)
 	}
 	switch {
@@ -334,19 +331,20 @@ func (e *Evaluator) declareScalar(t *grammar.Type, made *Type, p Place) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		e.unknown(c.Pos, code.Scalar, c.Name, names, "%s: canonical_unit %q is none of its units", p.Of, c.Name)
+		e.unknown(c.Pos, code.Scalar, c.Name, names, "%s: canonical_unit %q is not one of its units", p.Of, c.Name)
 	}
 }
 
-// declareSame refuses to change what a scalar type inherits and may not change.
+// declareSame reports changes to inherited keywords of a scalar type that must not
+// change.
 func (e *Evaluator) declareSame(ref grammar.Ref, inherited, keyword string, p Place) {
 	if ref.Name != "" && ref.Name != inherited {
 		e.errorf(ref.Pos, code.Scalar, "%s cannot change the %s that it inherits", p.Of, keyword)
 	}
 }
 
-// declareMore refuses to change a unit that a scalar type inherits: it may add
-// some.
+// declareMore reports changes to inherited units of a scalar type, which may only add
+// units.
 func (e *Evaluator) declareMore(units *source.Node, inherited map[string]*big.Rat, p Place) {
 	for k, v := range units.Pairs() {
 		worth, ok := rational(v.Text)
@@ -369,13 +367,14 @@ func (e *Evaluator) declareNumberType(ref grammar.Ref, made *Type, p Place) (who
 	return false
 }
 
-// multipliers checks a map of units or prefixes, and counts those of one.
+// multipliers checks a map of units or prefixes, and returns how many have the
+// multiplier one.
 func (e *Evaluator) multipliers(n *source.Node, whole bool, of string) (ones int) {
 	if n == nil {
 		return 0
 	}
 	if n.Kind != source.Map || len(n.Keys) == 0 {
-		e.errorf(n.Pos(), code.Scalar, "%s must be a map of names and what they multiply by", of)
+		e.errorf(n.Pos(), code.Scalar, "%s must be a map of names and multipliers", of)
 		return 0
 	}
 	for k, v := range n.Pairs() {

@@ -1,10 +1,8 @@
-// Package data says what values mean: the data types of TOSCA from 1.0 to 2.0,
-// which values fit them, how values compare, what constraints and validation
-// clauses demand, and what functions make. Whatever a function may name is
-// behind the interfaces World and Entity, so that the package knows no
-// topology. What only a running application knows stays in a value as a node of
-// the kind Later, and everything around it is checked all the same. The package
-// starts no goroutine.
+// Package data evaluates and checks values: the data types of TOSCA 1.0 to 2.0,
+// comparison, constraints, validation clauses and functions. It sees the topology
+// through the interfaces World and Entity. A value known only at run time is a node of
+// the kind Later; everything around it is still checked. The package starts no
+// goroutine.
 package data
 
 import (
@@ -17,59 +15,57 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// World is the topology as functions see it.
+// World is the topology that functions refer to.
 type World interface {
-	// Input returns the value of an input of the topology; of one that is Open, as it
-	// is still to be given, the definition.
+	// Input returns the value of a topology input. If the input is Open, the value has a
+	// definition only.
 	Input(name string) (Value, Answer)
 	// Inputs lists the inputs.
 	Inputs() []string
-	// Entity returns a node template, or else a relationship template or group, by
-	// its name; nil if there is none.
+	// Entity returns a node template, relationship template or group by its name, or
+	// nil.
 	Entity(name string) Entity
 	// Templates lists the names that Entity knows, for suggestions.
 	Templates() []string
 }
 
-// Entity is a node, a relationship, a capability, or anything else that has
-// properties.
+// Entity is a node, relationship, capability, or another owner of properties.
 type Entity interface {
-	// Describe returns what the entity is and what messages call it.
+	// Describe returns the kind of the entity, and its name for messages.
 	Describe() (EntityKind, string)
-	// Lead returns what a step of a path leads to.
-	Lead(Step) (Entity, Answer)
-	// Get returns what the entity has of a name, evaluated; of what is Open, the
-	// definition if there is one. The name of an Output is
-	// an interface, an operation, and an output of it.
+	// Follow follows a step of a path.
+	Follow(Step) (Entity, Answer)
+	// Get returns the evaluated member of a name. If it is Open, the value has a
+	// definition at most. The name of an Output is an interface, an operation, and an
+	// output.
 	Get(m Member, name ...string) (Value, Answer)
-	// Names lists what there is of a kind, for messages. Of Output it lists the
-	// interfaces, the operations of one, or the outputs of one operation; nil means
-	// that this is not known.
+	// Names lists members for messages. For Output it lists the interfaces, the
+	// operations of an interface, or the outputs of an operation; nil means unknown.
 	Names(m Member, of ...string) []string
 }
 
-// Answer says whether there is what was asked for.
+// Answer is the result of a lookup.
 type Answer uint8
 
 // The answers.
 const (
-	Missing Answer = iota // there is no such thing, which is a mistake
-	Open                  // there may be: it is left to the orchestrator, or to a file that is not at hand
+	Missing Answer = iota // an error: it does not exist
+	Open                  // it may exist: the orchestrator or a missing file decides
 	Found
 )
 
-// EntityKind says what steps lead on from an entity.
+// EntityKind decides which steps can follow an entity.
 type EntityKind uint8
 
 // The kinds of entities.
 const (
-	OtherEntity EntityKind = iota // a group, a policy, …
+	OtherEntity EntityKind = iota // such as a group or policy
 	NodeEntity
 	RelationshipEntity
 	CapabilityEntity
 )
 
-// Member is a kind of what entities have.
+// Member is a kind of members.
 type Member uint8
 
 // The kinds of members.
@@ -83,19 +79,19 @@ const (
 // Step is a step of a path (TOSCA 2.0, 10.3).
 type Step struct {
 	Kind  StepKind
-	Name  string // of ToRelationship the requirement, of ToCapability the capability; "" for a relationship's own
-	Index int    // of ToRelationship: which of several; All: every one
+	Name  string // the requirement of ToRelationship, or the capability of ToCapability; "" at a relationship
+	Index int    // of ToRelationship: one of several, or All
 }
 
-// All stands for every index.
+// All selects every index.
 const All = -1
 
-// StepKind is where a step leads.
+// StepKind is the kind of a step.
 type StepKind uint8
 
-// The steps. From a node lead ToRelationship, ToCapability and ToHost, which is
-// the node it is hosted on; from a relationship ToSource, ToTarget, and
-// ToCapability without a name; from a capability ToRelationship without one.
+// The kinds of steps. A node has ToRelationship, ToCapability, and ToHost, its host. A
+// relationship has ToSource, ToTarget, and ToCapability without a name. A capability has
+// ToRelationship without a name.
 const (
 	ToRelationship StepKind = iota
 	ToCapability
@@ -104,76 +100,74 @@ const (
 	ToHost
 )
 
-// Value is a value with what is known of it.
+// Value is a value with its definition and state.
 type Value struct {
-	Node  *source.Node // nil or null: there is none
-	Def   *Definition  // what it is defined to be; nil: not known
-	Size  int          // values in it; 0 stands for not counted
-	Input string       // the topology input that it is the whole value of
-	OK    bool         // false: there is none, and a diagnostic says why
-	Busy  bool         // it is under evaluation: whoever asks for it needs itself
-	// Later is the function that only a running application can tell the value of;
-	// the value holds nodes of the kind Later then.
-	Later *source.Node
-	Asked *Definition // what Later asks for is defined to be
+	Node  *source.Node // nil or null if there is no value
+	Def   *Definition  // nil if unknown
+	Size  int          // values in it; 0 if not counted
+	Input string       // the topology input whose whole value it is
+	OK    bool         // false if invalid (already reported)
+	Busy  bool         // under evaluation; a lookup then finds a cycle
+	// Later is the function whose result is known at run time only. The value then holds
+	// nodes of the kind Later.
+	Later    *source.Node
+	LaterDef *Definition // the definition of Later's result
 }
 
-// Known makes a value of what is written.
+// Known returns a value without functions.
 func Known(n *source.Node) Value { return Value{Node: n, Size: 1, OK: true} }
 
-// runTime makes a value that only a running application has. Its type is as far
-// known as the definition says; fn is the function that asks for it.
+// runTime returns a run-time value of a definition; fn is the function that it comes
+// from.
 func (e *Evaluator) runTime(fn *source.Node, d *Definition) Value {
 	plain := ""
 	if d != nil {
 		plain = e.Plain(d)
 	}
-	return Value{Node: source.Scalar(source.Later, plain, fn), Def: d, Size: 1, OK: true, Later: fn, Asked: d}
+	return Value{Node: source.Scalar(source.Later, plain, fn), Def: d, Size: 1, OK: true, Later: fn, LaterDef: d}
 }
 
-// Anything is an entity of which nothing is known: the one that a type's
-// functions will be about.
+// Anything is an unknown entity, such as SELF within a type.
 var Anything Entity = anything{}
 
 type anything struct{}
 
 func (anything) Describe() (EntityKind, string)         { return OtherEntity, "SELF" }
-func (anything) Lead(Step) (Entity, Answer)             { return nil, Open }
+func (anything) Follow(Step) (Entity, Answer)           { return nil, Open }
 func (anything) Get(Member, ...string) (Value, Answer)  { return Value{}, Open }
 func (anything) Names(Member, ...string) (all []string) { return nil }
 
-// The bounds of what functions make. A concat of two concats of two… doubles
-// at each step, so what is short to write can be too long for any machine.
+// Limits for the results of functions. Nested concats can double a string at each step.
 const (
-	MaxText   = 128 << 10 // bytes of one string: a variable holds no more (execve(2), MAX_ARG_STRLEN)
-	maxValues = 1 << 18   // values in one list or map, nested ones counted
-	maxNested = 2000      // functions, one within the value of another
-	maxChain  = 100       // types that a type is derived through
+	MaxText   = 128 << 10 // bytes of a string: an environment variable holds no more (execve(2), MAX_ARG_STRLEN)
+	maxValues = 1 << 18   // values in a list or map, with nested ones
+	maxNested = 2000      // nested functions
+	maxChain  = 100       // ancestors of a type
 )
 
-// Marker stands around what names the path of an artifact inside a container,
-// which is not known before packaging. No document can hold the character.
+// Marker encloses the reference to an artifact whose path in the container is unknown
+// before packaging. Documents cannot contain the character.
 const Marker = "\uFFFE"
 
-// Evaluator evaluates values and checks them. It is for one goroutine.
+// Evaluator evaluates and checks values. It is not safe for concurrent use.
 type Evaluator struct {
 	*diag.Collector
-	World World // nil: there is no topology, as in a file of types
-	// Spend counts work and is false when there was too much of it, which it
-	// reports itself.
+	World World // nil without a topology, as in a file of types
+	// Spend counts work. It returns false, and reports that itself, if the limit is
+	// exceeded.
 	Spend func(int) bool
 
 	types    map[*grammar.Type]*Type
 	plain    map[builtinName]*Type
 	patterns map[string]pattern
-	refused  map[*source.Node]bool // validation clauses that were reported
-	nested   int                   // functions under evaluation, one within the other
-	blamed   map[*source.Node]bool // defaults and fixed values that are wrong, and said so
-	quiet    int                   // above 0, nothing is reported
-	failed   int                   // errors that were not reported for that
+	refused  map[*source.Node]bool // validation clauses already reported
+	nested   int                   // depth of nested functions
+	invalid  map[*source.Node]bool // wrong defaults and fixed values (already reported)
+	quiet    int                   // nothing is reported while it is above 0
+	failed   int                   // errors not reported because of quiet
 }
 
-// builtinName is the name of a built-in type in a family.
+// builtinName is the name of a built-in type in a version family.
 type builtinName struct {
 	name   string
 	second bool
@@ -184,7 +178,7 @@ type pattern struct {
 	err error
 }
 
-// Mute makes an evaluator that only reports whether, and never why not.
+// Mute returns an evaluator that reports no diagnostics.
 func (e *Evaluator) Mute() *Evaluator {
 	e.quiet++
 	return e
@@ -212,18 +206,18 @@ func (e *Evaluator) unknown(at diag.Position, code, name string, candidates []st
 	return e.Unknown(at, code, name, candidates, format, args...)
 }
 
-// wrong counts errors, whether they were reported or not.
+// wrong returns the number of errors, reported or not.
 func (e *Evaluator) wrong() int { return e.Errors() + e.failed }
 
 func (e *Evaluator) spend(n int) bool { return e.Spend == nil || e.Spend(n) }
 
 func quote(s string) string { return diag.Quote(s) }
 
-// Settled reports whether all of a value is known before the application runs.
+// Settled reports whether a value is completely known before run time.
 func Settled(n *source.Node) bool { return !hasLater(n) }
 
-// hasLater reports whether a part of a value is known only at run time. A string
-// with the path of an artifact is such a part.
+// hasLater reports whether a part of a value is known at run time only, as a string with
+// the path of an artifact is.
 func hasLater(n *source.Node) bool {
 	if n == nil {
 		return false

@@ -12,34 +12,34 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Place is where a value stands.
+// Place is the context of a value.
 type Place struct {
-	Of        string            // names the subject in messages, as in `component "api": property "port"`
-	Doc       *grammar.Document // whose names and version apply
-	Self      Entity            // what SELF means; nil: nothing
-	Artifacts bool              // get_artifact returns a path here, and not only at run time
-	Value     *Value            // what $value means; nil: nothing
-	// Inputs are those of a workflow, which get_input finds before those of the
-	// topology; their values are those of run time.
+	Of        string            // the subject in messages, as in `component "api": property "port"`
+	Doc       *grammar.Document // decides names and version
+	Self      Entity            // the meaning of SELF, or nil
+	Artifacts bool              // get_artifact returns a path here, not a run-time value
+	Value     *Value            // the meaning of $value, or nil
+	// Inputs are the inputs of a workflow. get_input finds them before the topology's;
+	// their values are of run time.
 	Inputs map[string]*Definition
-	// Meant is what the value is to be: text among numbers that are reckoned with
-	// is a scalar of that type, where nothing else says of which it is.
-	Meant *Definition
+	// Want is the required definition. Texts with units in arithmetic have this type,
+	// unless their own is known.
+	Want *Definition
 }
 
-// at is the place of an entry.
+// at returns the place of an entry.
 func (p Place) at(key string) Place {
 	p.Of += "[" + key + "]"
 	return p
 }
 
-// part is the place of something that has a name.
+// part returns the place of a named part.
 func (p Place) part(of string) Place {
 	p.Of += ": " + of
 	return p
 }
 
-// Eval evaluates every function in a value, at any depth.
+// Eval evaluates all functions in a value.
 func (e *Evaluator) Eval(n *source.Node, p Place) Value {
 	if n.IsNull() {
 		return Known(n)
@@ -54,7 +54,7 @@ func (e *Evaluator) Eval(n *source.Node, p Place) Value {
 		if f, ok := e.functionOf(n, p.Doc); ok {
 			return e.call(f, n.Keys[0], n.Items[0], p)
 		}
-		if e.slipped(n, p) {
+		if e.reportMisspelt(n, p) {
 			return Value{}
 		}
 		if k := malformed(n, p.Doc); k != nil {
@@ -65,7 +65,7 @@ func (e *Evaluator) Eval(n *source.Node, p Place) Value {
 	return e.parts(n, p)
 }
 
-// word is a string of 2.0 that begins with a dollar: one that is escaped, or a
+// word evaluates a string of 2.0 that begins with a dollar: an escaped string, or a
 // function without arguments.
 func (e *Evaluator) word(n *source.Node, p Place) Value {
 	if strings.HasPrefix(n.Text, "$$") {
@@ -74,16 +74,16 @@ func (e *Evaluator) word(n *source.Node, p Place) Value {
 	return e.call(e.lookup(n.Text[1:], p.Doc), n, source.At(source.List, nil, nil, n), p)
 }
 
-// parts evaluates what is in a list or map.
+// parts evaluates the entries of a list or map.
 func (e *Evaluator) parts(n *source.Node, p Place) Value {
 	keys, changed, ok := e.keys(n, p)
 	made := make([]*source.Node, len(n.Items))
 	v := Value{Size: 1, OK: ok}
-	meant := p.Meant
+	meant := p.Want
 	for i, item := range n.Items {
-		p.Meant = nil
+		p.Want = nil
 		if meant != nil {
-			p.Meant, _ = e.Within(meant, entryName(keys, i))
+			p.Want, _ = e.Within(meant, entryName(keys, i))
 		}
 		r := e.Eval(item, p)
 		v.OK = v.OK && r.OK
@@ -91,7 +91,7 @@ func (e *Evaluator) parts(n *source.Node, p Place) Value {
 		changed = changed || r.Node != item
 		made[i] = r.Node
 		if v.Later == nil {
-			v.Later, v.Asked = r.Later, r.Asked
+			v.Later, v.LaterDef = r.Later, r.LaterDef
 		}
 	}
 	if !e.spend(len(n.Items)) {
@@ -116,7 +116,7 @@ func (e *Evaluator) parts(n *source.Node, p Place) Value {
 	return v
 }
 
-// entryName is what an entry of a list or map is asked for by.
+// entryName returns the key or index of an entry.
 func entryName(keys []*source.Node, i int) string {
 	if i < len(keys) {
 		return keys[i].Text
@@ -124,9 +124,9 @@ func entryName(keys []*source.Node, i int) string {
 	return strconv.Itoa(i)
 }
 
-// keys returns the keys of a map of 2.0: those that begin with two dollars with
-// one, and what functions make that stand for keys (TOSCA 2.0, 10.1). A key of
-// run time keeps its text, which tells it from others.
+// keys returns the keys of a map in 2.0: it unescapes two dollars, and evaluates
+// functions (TOSCA 2.0, 10.1). A run-time key keeps its text, which differs from other
+// keys.
 func (e *Evaluator) keys(n *source.Node, p Place) (keys []*source.Node, changed, ok bool) {
 	keys, ok = n.Keys, true
 	if !p.Doc.V2() {
@@ -155,7 +155,7 @@ func (e *Evaluator) keys(n *source.Node, p Place) (keys []*source.Node, changed,
 	return keys, changed, ok
 }
 
-// malformed returns a key that would be a function in 2.0, were it alone.
+// malformed returns a key of 2.0 that would be a function if it were the only one.
 func malformed(n *source.Node, doc *grammar.Document) *source.Node {
 	if !doc.V2() {
 		return nil
@@ -168,12 +168,11 @@ func malformed(n *source.Node, doc *grammar.Document) *source.Node {
 	return nil
 }
 
-// slipped reports what is surely meant to be a function in 1.x, where it would be
-// data: a key alone that is nearly called as one that gets something, which is an
-// error, or one that has other keys beside it, which is a warning. What has a type
-// is checked against that, which says so as well.
-func (e *Evaluator) slipped(n *source.Node, p Place) bool {
-	if p.Doc.V2() || p.Meant != nil {
+// reportMisspelt reports a probable misspelling of a function in 1.x: an error if it is the
+// only key, a warning if there are others. Values with a type are checked against it
+// instead.
+func (e *Evaluator) reportMisspelt(n *source.Node, p Place) bool {
+	if p.Doc.V2() || p.Want != nil {
 		return false
 	}
 	for _, k := range n.Keys {
@@ -198,7 +197,7 @@ func isCall(k *source.Node) bool {
 	return k.Kind == source.String && strings.HasPrefix(k.Text, "$") && !strings.HasPrefix(k.Text, "$$")
 }
 
-// isFunction reports whether a value is a call of a function as a whole.
+// isFunction reports whether the whole value is a function call.
 func (e *Evaluator) isFunction(n *source.Node, doc *grammar.Document) bool {
 	if n == nil {
 		return false
@@ -210,8 +209,8 @@ func (e *Evaluator) isFunction(n *source.Node, doc *grammar.Document) bool {
 	return ok
 }
 
-// functionOf finds the function that a map of one key calls. In 1.x such a map
-// may as well be data, so what is called must be known.
+// functionOf returns the function that a map of one key calls. In 1.x such a map may be
+// data, so the function must be known.
 func (e *Evaluator) functionOf(n *source.Node, doc *grammar.Document) (*function, bool) {
 	if n.Kind != source.Map || len(n.Keys) != 1 {
 		return nil, false
@@ -221,7 +220,7 @@ func (e *Evaluator) functionOf(n *source.Node, doc *grammar.Document) (*function
 		if !isCall(k) {
 			return nil, false
 		}
-		name, _, _ := strings.Cut(k.Text[1:], "$") // what follows only keeps keys apart (TOSCA 2.0, 10.1)
+		name, _, _ := strings.Cut(k.Text[1:], "$") // a suffix only distinguishes keys (TOSCA 2.0, 10.1)
 		return e.lookup(name, doc), true
 	}
 	f := firstFunctions[k.Text]
@@ -231,8 +230,7 @@ func (e *Evaluator) functionOf(n *source.Node, doc *grammar.Document) (*function
 	return f, true
 }
 
-// lookup finds a function of 2.0, the built-in ones before those that the
-// document knows, and never returns nil.
+// lookup returns a function of 2.0, built-in ones first. It never returns nil.
 func (e *Evaluator) lookup(name string, doc *grammar.Document) *function {
 	if f := secondFunctions[name]; f != nil {
 		return f
@@ -240,16 +238,16 @@ func (e *Evaluator) lookup(name string, doc *grammar.Document) *function {
 	if def := custom(name, doc); def != nil {
 		return &function{name: name, max: -1, raw: calls(def)}
 	}
-	return &function{name: name, max: -1, raw: (*Evaluator).foreign}
+	return &function{name: name, max: -1, raw: (*Evaluator).unknownFunction}
 }
 
-// shortName is how long a name is that may be near another one and still no slip:
-// $add is not $and.
+// shortName is the length up to which similar names are no misspellings: $add is not
+// $and.
 const shortName = 3
 
-// foreign is a function that nobody defined. An orchestrator may have it
-// (TOSCA 2.0, 10.4), unless its name is a slip.
-func (e *Evaluator) foreign(c *call) Value {
+// unknownFunction evaluates an unknown function. An orchestrator may have it (TOSCA 2.0, 10.4),
+// unless the name is a misspelling.
+func (e *Evaluator) unknownFunction(c *call) Value {
 	name, near, known := c.f.name, "", secondNames(c.p.Doc)
 	if !e.spend(len(known)) {
 		return Value{}
@@ -274,8 +272,8 @@ func (e *Evaluator) foreign(c *call) Value {
 	return e.runTime(c.fn, nil)
 }
 
-// CheckValue is Check for what a function made. Of a value of run time it compares
-// in 2.0 what is known of its type, down to the entries of lists and maps.
+// CheckValue is Check for the result of a function. In 2.0 it also compares the known
+// type of a run-time value, with the entries of lists and maps.
 func (e *Evaluator) CheckValue(v Value, d *Definition, p Place) bool {
 	if !e.Check(v.Node, d, p) {
 		return false
@@ -287,20 +285,21 @@ func (e *Evaluator) CheckValue(v Value, d *Definition, p Place) bool {
 	return false
 }
 
-// Moved returns the value the place of a node, such as the call that made it.
+// Moved returns the value with the position of a node, such as the call that returned
+// it.
 func (v Value) Moved(to *source.Node) Value {
 	v.Node = v.Node.Moved(to)
 	return v
 }
 
-// Differs reports whether no value of one definition can be one of another.
+// Differs reports whether no value can fit both definitions.
 func (e *Evaluator) Differs(is, want *Definition) bool { return e.differs(is, want, 0) }
 
-// Described names a type with its entries.
+// Described returns a type with its entries, for messages.
 func (e *Evaluator) Described(d *Definition) string { return e.described(d, 0) }
 
-// differs reports whether no value of one definition can be one of another: scalars
-// whose types have no ancestor in common, and lists and maps of other entries.
+// differs reports whether no value can fit both definitions: scalars of unrelated types,
+// or lists and maps with different entries.
 func (e *Evaluator) differs(is, want *Definition, depth int) bool {
 	t, u := e.Type(is), e.Type(want)
 	if t == nil || u == nil || depth > maxGiven || !e.spend(1) {
@@ -316,10 +315,10 @@ func (e *Evaluator) differs(is, want *Definition, depth int) bool {
 	if entry == nil || wanted == nil {
 		return false
 	}
-	return !becomes(e.Plain(entry), e.Plain(wanted), true) || e.differs(entry, wanted, depth+1)
+	return !assignable(e.Plain(entry), e.Plain(wanted), true) || e.differs(entry, wanted, depth+1)
 }
 
-// described names a type with its entries.
+// described returns a type with its entries.
 func (e *Evaluator) described(d *Definition, depth int) string {
 	of := d.TypeName()
 	if entry := e.entry(d); entry != nil && depth < 3 && (of == tList || of == tMap) {

@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// orNull is null where there is no value, so that a function finds a node.
+// orNull returns the value, with a null node if it has none.
 func (v Value) orNull(at *source.Node) Value {
 	if v.OK && v.Node == nil {
 		v.Node = source.Scalar(source.Null, "", at)
@@ -21,19 +21,19 @@ func (v Value) orNull(at *source.Node) Value {
 // function is a built-in function, or a custom one.
 type function struct {
 	name     string
-	min, max int      // arguments; a max of -1: any number
-	single   bool     // an argument that is not a list will do
-	takes    string   // the arguments in words
-	types    []string // of the arguments, each one or more parted by "|"; the last is that of all others, too
-	result   string   // the built-in type of what it makes; "": it depends
+	min, max int      // number of arguments; max -1: any
+	single   bool     // a single argument needs no list
+	takes    string   // the arguments, for messages
+	types    []string // of each argument, alternatives separated by "|"; the last applies to all further arguments
+	result   string   // type of the result; "" if it depends on the arguments
 	raw      func(*Evaluator, *call) Value
-	call     func(*call) Value                // with all arguments known, and of the right types
-	early    func(*call) (v Value, told bool) // with some known only at run time, if they tell enough
-	reckons  bool                             // what it makes is of the type of its arguments, or of the first
-	texts    int                              // so many of the arguments, and the entries of lists among them, are strings in 2.0
+	call     func(*call) Value                 // if all arguments are known and valid
+	early    func(*call) (v Value, known bool) // if some are run-time values; known reports whether the others suffice
+	sameType bool                              // the result has the type of the arguments
+	texts    int                               // number of arguments that are strings in 2.0, or lists of strings
 }
 
-// want returns the types that an argument may have.
+// want returns the types of an argument.
 func (f *function) want(i int) string {
 	if len(f.types) == 0 {
 		return ""
@@ -50,13 +50,13 @@ const (
 	takesTwo     = "two values"
 	takesNumbers = "numbers, or scalars of one type"
 	aString      = "a string, or a list"
-	words        = "string|integer|float|boolean" // what is written as a text: which of it must be one, is checked for literals
+	words        = "string|integer|float|boolean" // written as text; literals must be strings where required
 )
 
-func init() { // not where they are declared, for the functions in the tables refer to them
+func init() { // not in the declaration, as functions in the tables refer to them
 	firstFunctions, secondFunctions = map[string]*function{}, map[string]*function{}
 	for _, f := range append(queries(), texts()...) {
-		if f.texts > 0 && len(f.types) == 0 { // in 2.0 lists may be put together, too
+		if f.texts > 0 && len(f.types) == 0 { // in 2.0 lists can be joined, too
 			f.types = []string{words}
 		}
 		firstFunctions[f.name] = f
@@ -68,7 +68,7 @@ func init() { // not where they are declared, for the functions in the tables re
 	}
 }
 
-// queries are the functions that both families have.
+// queries are the functions of all versions.
 func queries() []*function {
 	return []*function{
 		{name: "get_input", min: 1, max: -1, single: true, takes: "the name of an input", raw: (*Evaluator).getInput},
@@ -98,7 +98,7 @@ func texts() []*function {
 		},
 		{
 			name: "token", min: 3, max: 3, takes: "a list of a string, the characters that part it, and the index of a part, from 0",
-			types: []string{words, words, "integer|string"}, call: token, early: partsPath, result: tString, texts: 2,
+			types: []string{words, words, "integer|string"}, call: token, early: rejectPath, result: tString, texts: 2,
 		},
 	}
 }
@@ -109,13 +109,13 @@ func logic() []*function {
 		{name: "or", min: 2, max: -1, takes: "two or more booleans", types: []string{tBoolean}, result: tBoolean, call: or, early: anyTrue},
 		{name: "not", min: 1, max: 1, takes: "a boolean", types: []string{tBoolean}, result: tBoolean, call: not},
 		{name: "xor", min: 2, max: 2, takes: "two booleans", types: []string{tBoolean}, result: tBoolean, call: xor},
-		{name: kEqual, min: 2, max: 2, takes: "two values of one type", result: tBoolean, call: equals, early: likely},
-		{name: kGreaterThan, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
-		{name: kGreaterOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
-		{name: kLessThan, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
-		{name: kLessOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: likely},
-		{name: kInRange, min: 2, max: 2, takes: "a value and a list of two bounds", types: []string{orders[0] + "|range", "list|range"}, result: tBoolean, call: within, early: likelyWithin},
-		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid, early: likelyOne},
+		{name: kEqual, min: 2, max: 2, takes: "two values of one type", result: tBoolean, call: equals, early: comparable},
+		{name: kGreaterThan, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: comparable},
+		{name: kGreaterOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: comparable},
+		{name: kLessThan, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: comparable},
+		{name: kLessOrEqual, min: 2, max: 2, takes: "two values of one type that has an order", types: orders, result: tBoolean, call: order, early: comparable},
+		{name: kInRange, min: 2, max: 2, takes: "a value and a list of two bounds", types: []string{orders[0] + "|range", "list|range"}, result: tBoolean, call: within, early: comparableWithin},
+		{name: kValidValues, min: 2, max: 2, takes: "a value and a list of values", types: []string{"", tList}, result: tBoolean, call: isValid, early: comparableOne},
 		{name: "matches", min: 2, max: 2, takes: "a string and a regular expression", types: []string{tString, tString}, result: tBoolean, call: matches, early: checkMatch},
 	}
 }
@@ -127,15 +127,15 @@ func collections() []*function {
 	entries, keys := []string{"list|map", ""}, []string{"map", ""}
 	allEntries, allKeys := []string{"list|map", tList}, []string{tMap, tList}
 	return []*function{
-		{name: "has_suffix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
-		{name: "has_prefix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
-		{name: "contains", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: alike},
-		{name: "has_entry", min: 2, max: 2, takes: "a list or map, and a value", types: entries, result: tBoolean, call: hasEntry, early: fitting},
-		{name: "has_key", min: 2, max: 2, takes: "a map and a key", types: keys, result: tBoolean, call: hasKey, early: fitting},
-		{name: "has_all_entries", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: fitting},
-		{name: "has_any_entry", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: fitting},
-		{name: "has_all_keys", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: fitting},
-		{name: "has_any_key", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: fitting},
+		{name: "has_suffix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: checkSameKind},
+		{name: "has_prefix", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: checkSameKind},
+		{name: "contains", min: 2, max: 2, takes: "two strings or two lists", types: []string{"string|list"}, result: tBoolean, call: sequence, early: checkSameKind},
+		{name: "has_entry", min: 2, max: 2, takes: "a list or map, and a value", types: entries, result: tBoolean, call: hasEntry, early: checkEntryType},
+		{name: "has_key", min: 2, max: 2, takes: "a map and a key", types: keys, result: tBoolean, call: hasKey, early: checkEntryType},
+		{name: "has_all_entries", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: checkEntryType},
+		{name: "has_any_entry", min: 2, max: 2, takes: "a list or map, and a list of values", types: allEntries, result: tBoolean, call: hasEntry, early: checkEntryType},
+		{name: "has_all_keys", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: checkEntryType},
+		{name: "has_any_key", min: 2, max: 2, takes: "a map and a list of keys", types: allKeys, result: tBoolean, call: hasKey, early: checkEntryType},
 		{name: kLength, min: 1, max: 1, takes: "a string, a list or a map", types: []string{"string|bytes|list|map"}, result: tInteger, call: lengthOf},
 		{name: "union", min: 1, max: -1, takes: "lists", types: []string{tList}, result: tList, call: union},
 		{name: "intersection", min: 1, max: -1, takes: "lists", types: []string{tList}, result: tList, call: intersection},
@@ -145,19 +145,18 @@ func collections() []*function {
 func arithmetic() []*function {
 	numbers := []string{"integer|float|scalar"}
 	return []*function{
-		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, reckons: true, call: reckon, early: ofOneKind},
-		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, reckons: true, call: reckon, early: ofOneKind},
-		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: reckon},
-		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, reckons: true, call: reckon},
-		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, reckons: true, call: reckon},
-		{name: "round", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: reckon},
-		{name: "floor", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: reckon},
-		{name: "ceil", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: reckon},
+		{name: "sum", min: 1, max: -1, takes: takesNumbers, types: numbers, sameType: true, call: calculate, early: ofOneKind},
+		{name: "difference", min: 2, max: 2, takes: "two numbers, or two scalars of one type", types: numbers, sameType: true, call: calculate, early: ofOneKind},
+		{name: "product", min: 1, max: -1, takes: "numbers, or a scalar and a number", types: []string{numbers[0], "integer|float"}, sameType: true, call: calculate},
+		{name: "quotient", min: 2, max: 2, takes: "a number or scalar, and a number", types: []string{numbers[0], "integer|float"}, sameType: true, call: calculate},
+		{name: "remainder", min: 2, max: 2, takes: "an integer or scalar, and an integer", types: []string{"integer|scalar", tInteger}, sameType: true, call: calculate},
+		{name: "round", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: calculate},
+		{name: "floor", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: calculate},
+		{name: "ceil", min: 1, max: 1, takes: "a float", types: []string{tFloat}, result: tInteger, call: calculate},
 	}
 }
 
-// formerConstraints are the constraints of 1.x that drafts of 2.0 had as
-// functions, and the standard has not.
+// formerConstraints are constraints of 1.x that drafts of 2.0 had as functions.
 func formerConstraints() []*function {
 	return []*function{
 		{name: kMinLength, min: 2, max: 2, takes: "a string, list or map, and a number", types: []string{"string|bytes|list|map", tInteger}, result: tBoolean, call: lengthIs},
@@ -166,7 +165,7 @@ func formerConstraints() []*function {
 	}
 }
 
-// functionNames lists what a call may be written as, for suggestions.
+// functionNames lists the functions, for suggestions.
 func functionNames(doc *grammar.Document) []string {
 	if !doc.V2() {
 		return slices.Sorted(maps.Keys(firstFunctions))
@@ -189,7 +188,7 @@ func secondNames(doc *grammar.Document) []string {
 // call evaluates a function.
 func (e *Evaluator) call(f *function, fn, arg *source.Node, p Place) Value {
 	if e.nested >= maxNested {
-		e.errorf(fn.Pos(), code.Function, "%s: functions lead through each other more than %d deep", p.Of, maxNested)
+		e.errorf(fn.Pos(), code.Function, "%s: functions are nested more than %d deep", p.Of, maxNested)
 		return Value{}
 	}
 	if arg != nil && !e.spend(1+len(arg.Items)) {
@@ -225,7 +224,7 @@ type call struct {
 	p    Place
 	vals []Value // evaluated
 
-	lacking *reach // what a path led to and does not have what was asked for
+	missing *reach // the end of the path, if the member does not exist
 }
 
 func (c *call) misuse() Value {
@@ -238,12 +237,11 @@ func (c *call) wrong(format string, args ...any) Value {
 	return Value{}
 }
 
-// run evaluates the arguments, checks their types, and makes the value, or one
-// of run time where an argument is such.
+// run evaluates and checks the arguments, and returns the result, or a run-time value.
 func (c *call) run() Value {
 	ok, later, asked := true, (*source.Node)(nil), (*Definition)(nil)
 	p := c.p
-	p.Meant = nil
+	p.Want = nil
 	for i, a := range c.args {
 		v := c.e.Eval(a, p).orNull(c.fn)
 		c.vals = append(c.vals, v)
@@ -256,15 +254,15 @@ func (c *call) run() Value {
 			ok = false
 		}
 		if n := notText(v, c.f.name != "concat"); n != nil && i < c.f.texts && c.p.Doc.V2() {
-			c.e.errorf(n.Pos(), code.Function, "%s: %s puts strings together: put %s in quotes", c.p.Of, c.fn.Text, n.Text)
+			c.e.errorf(n.Pos(), code.Function, "%s: %s joins strings: put %s in quotes", c.p.Of, c.fn.Text, n.Text)
 			ok = false
 		}
 		if n := notWord(v); n != nil && c.f.texts > 0 && !c.p.Doc.V2() {
-			c.e.errorf(n.Pos(), code.Function, "%s: %s puts strings together, and %s is %s", c.p.Of, c.fn.Text, Show(n), article(n.Kind.String()))
+			c.e.errorf(n.Pos(), code.Function, "%s: %s joins strings, and %s is %s", c.p.Of, c.fn.Text, Show(n), article(n.Kind.String()))
 			ok = false
 		}
-		if later == nil && (v.Later != nil || hasLater(v.Node) && !c.putsTogether()) {
-			later, asked = v.Later, v.Asked
+		if later == nil && (v.Later != nil || hasLater(v.Node) && !c.joinsText()) {
+			later, asked = v.Later, v.LaterDef
 			if later == nil {
 				later = c.fn
 			}
@@ -275,19 +273,18 @@ func (c *call) run() Value {
 	}
 	if later != nil {
 		if c.f.early != nil {
-			if v, told := c.f.early(c); told {
+			if v, known := c.f.early(c); known {
 				return v
 			}
 		}
 		v := c.e.runTime(c.fn, c.result())
-		v.Later, v.Asked = later, asked
+		v.Later, v.LaterDef = later, asked
 		return v
 	}
 	return c.f.call(c)
 }
 
-// notText returns a number or boolean that is written where a string should be, or
-// in a list where strings should be; nil if there is none.
+// notText returns a number or boolean where a string is required, or nil.
 func notText(v Value, inLists bool) *source.Node {
 	if v.Def != nil || v.Node.IsNull() {
 		return nil
@@ -306,7 +303,7 @@ func notText(v Value, inLists bool) *source.Node {
 	return nil
 }
 
-// notWord returns a list or map among the entries of a list; nil if there is none.
+// notWord returns a list or map in a list, or nil.
 func notWord(v Value) *source.Node {
 	if v.Node == nil || v.Node.Kind != source.List {
 		return nil
@@ -319,12 +316,12 @@ func notWord(v Value) *source.Node {
 	return nil
 }
 
-// putsTogether reports whether the function takes texts as they are, so that the
-// path of an artifact may be one.
-func (c *call) putsTogether() bool { return c.f.name == "concat" || c.f.name == "join" }
+// joinsText reports whether the function copies its texts, so that they may contain
+// paths of artifacts.
+func (c *call) joinsText() bool { return c.f.name == "concat" || c.f.name == "join" }
 
-// result is the type of what the function makes: one that is its own, or that
-// of the first argument whose type is known.
+// result returns the definition of the result: the function's own, or the first known
+// one of the arguments.
 func (c *call) result() *Definition {
 	switch {
 	case c.f.result == tList && c.def() != nil: // with its entries
@@ -333,13 +330,13 @@ func (c *call) result() *Definition {
 		return Of(c.f.result, c.p.Doc)
 	case c.f.name == "concat" && (!c.p.Doc.V2() || c.e.plainOf(c.vals[0]) != tList):
 		return Of(tString, c.p.Doc)
-	case c.f.reckons:
-		return c.reckoned()
+	case c.f.sameType:
+		return c.resultType()
 	}
 	return c.def()
 }
 
-// def is the definition of the first argument that has one.
+// def returns the definition of the first argument that has one.
 func (c *call) def() *Definition {
 	for _, v := range c.vals {
 		if v.Def != nil {
@@ -349,7 +346,7 @@ func (c *call) def() *Definition {
 	return nil
 }
 
-// plainOf returns the built-in type of a value, "" where it is not known.
+// plainOf returns the built-in type of a value, or "".
 func (e *Evaluator) plainOf(v Value) string {
 	if v.Node != nil && v.Node.Kind == source.Later {
 		return v.Node.Text
@@ -365,15 +362,15 @@ func (e *Evaluator) plainOf(v Value) string {
 	return v.Node.Kind.String()
 }
 
-// accepts reports whether a value may be an argument: of one of the types, parted
-// by "|", if any is wanted.
+// accepts reports whether a value is of one of the types, separated by "|". An empty
+// list accepts all.
 func (e *Evaluator) accepts(want string, v Value) bool {
 	plain := e.plainOf(v)
 	if want == "" || plain == "" {
 		return true
 	}
 	for each := range strings.SplitSeq(want, "|") {
-		if becomes(plain, each, true) || each == tScalar && isUnit(plain) {
+		if assignable(plain, each, true) || each == tScalar && isUnit(plain) {
 			return true
 		}
 	}

@@ -34,7 +34,7 @@ var calls1 = []struct{ yaml, want string }{
 	{`{get_property: [HOST, room]}`, `B12`},
 	{`{get_property: [HOST, door]}`, `TOSCA-FUN-004 it: get_property asks node "server" for "door", which it does not have`},
 	{`{get_property: [rack, room]}`, `B12`},
-	{`{get_property: [SOURCE, port]}`, `TOSCA-FUN-003 it: SOURCE means something in a relationship only`},
+	{`{get_property: [SOURCE, port]}`, `TOSCA-FUN-003 it: SOURCE is only valid in a relationship`},
 	{`{get_property: [SELF, database, port]}`, `5432`},
 	{`{get_property: [SELF, database, 0, port]}`, `5432`},
 	{`{get_property: [SELF, database, name]}`, `shop`},
@@ -46,7 +46,7 @@ var calls1 = []struct{ yaml, want string }{
 	{`{get_property: [db, tags, 1]}`, `b`},
 	{`{get_property: [db, opts, k, deep]}`, `v`},
 	{`{get_property: [db, opts, k, none]}`, `TOSCA-FUN-004 it: get_property finds no "none" in the value`},
-	{`{get_property: [SELF, loop]}`, `TOSCA-FUN-005 it: what get_property asks for, "loop" of node "api", is made from itself`},
+	{`{get_property: [SELF, loop]}`, `TOSCA-FUN-005 it: the result of get_property, "loop" of node "api", depends on itself`},
 	{`{get_attribute: [SELF, port]}`, `8080`},
 	{`{get_attribute: [SELF, address]}`, `?string`},
 	{`{get_attribute: [SELF, addresss]}`, `TOSCA-FUN-004 it: get_attribute asks node "api" for "addresss", which it does not have (address?)`},
@@ -158,7 +158,7 @@ func TestAnArtifactHasAPathWhereOneMeansSomething(t *testing.T) {
 	for yaml, want := range map[string]string{
 		`{concat: [/app/, {get_artifact: [SELF, code]}]}`:              "/app/" + path,
 		`{join: [[{get_artifact: [SELF, code]}, b], ":"]}`:             path + ":b",
-		`{token: [{concat: [a, {get_artifact: [SELF, code]}]}, a, 1]}`: `TOSCA-FUN-007 it: token cannot part the path of an artifact, which is not known before packaging`,
+		`{token: [{concat: [a, {get_artifact: [SELF, code]}]}, a, 1]}`: `TOSCA-FUN-007 it: token cannot split the path of an artifact, which is not known before packaging`,
 	} {
 		e := evaluator()
 		e.World = w

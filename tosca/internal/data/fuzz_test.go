@@ -65,7 +65,7 @@ func FuzzFunctions(f *testing.F) {
 // FuzzValues: a value either fits and equals itself, or a diagnostic says why it
 // does not.
 func FuzzValues(f *testing.F) {
-	for _, c := range fitting {
+	for _, c := range checkEntryType {
 		for _, yaml := range append(c.fits, c.fails...) {
 			f.Add(c.typ, yaml, "equal", yaml)
 		}

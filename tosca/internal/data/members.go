@@ -5,8 +5,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// find looks for a member: of the entity, of one of its hosts, or of what a
-// requirement or capability of the next name stands for (TOSCA 1.3, 4.4.2).
+// find looks up a member: of the entity, of its hosts, or of the requirement or
+// capability that the next name is (TOSCA 1.3, 4.4.2).
 func (c *call) find(w reach, m Member) (v Value, rest []*source.Node, answer Answer) {
 	name := w.rest[0].Text
 	for range maxSteps {
@@ -19,7 +19,7 @@ func (c *call) find(w reach, m Member) (v Value, rest []*source.Node, answer Ans
 		if v, rest, answer = c.through(w, m); answer != Missing {
 			return v, rest, answer
 		}
-		next, led := w.entity.Lead(Step{Kind: ToHost})
+		next, led := w.entity.Follow(Step{Kind: ToHost})
 		if !w.host || led == Missing {
 			return Value{}, nil, Missing
 		}
@@ -31,8 +31,7 @@ func (c *call) find(w reach, m Member) (v Value, rest []*source.Node, answer Ans
 	return Value{}, nil, Missing
 }
 
-// through looks for a member where the name of a requirement or capability
-// stands between.
+// through looks up a member of a named requirement or capability.
 func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 	if kind, _ := w.entity.Describe(); kind != NodeEntity || len(w.rest) < 2 {
 		return Value{}, nil, Missing
@@ -42,7 +41,7 @@ func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 	if i, ok := Integer(rest[0]); ok && len(rest) > 1 {
 		step.Index, rest = int(min(max(i, 0), 1<<20)), rest[1:]
 	}
-	switch rel, answer := w.entity.Lead(step); answer {
+	switch rel, answer := w.entity.Follow(step); answer {
 	case Open:
 		return Value{}, nil, Open
 	case Found:
@@ -54,7 +53,7 @@ func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 		}
 	default:
 	}
-	next, answer := w.entity.Lead(Step{Kind: ToCapability, Name: name})
+	next, answer := w.entity.Follow(Step{Kind: ToCapability, Name: name})
 	if answer != Found {
 		return Value{}, nil, answer
 	}
@@ -62,13 +61,12 @@ func (c *call) through(w reach, m Member) (Value, []*source.Node, Answer) {
 	return v, w.rest[2:], answer
 }
 
-// along looks for a member of what a relationship leads to, or else of itself.
-// The target's capability and the target may both have it: the first that has a
-// value is meant.
+// along looks up a member of a relationship's target, or else of the relationship. Both
+// the target and its capability may have it; the first with a value wins.
 func (c *call) along(rel Entity, rest []*source.Node, m Member) (v Value, answer Answer) {
 	var empty *Value
 	for _, to := range []StepKind{ToCapability, ToTarget} {
-		next, led := rel.Lead(Step{Kind: to})
+		next, led := rel.Follow(Step{Kind: to})
 		if led == Open {
 			return Value{}, Open
 		}
@@ -89,30 +87,30 @@ func (c *call) along(rel Entity, rest []*source.Node, m Member) (v Value, answer
 	return c.e.get(rel, m, rest[0].Text)
 }
 
-// beyond looks for a member of a capability that is named after the requirement
-// that leads to its node, as people write it in 1.x.
+// beyond looks up a member of a capability that has the name of the requirement, as
+// documents of 1.x write it.
 func (c *call) beyond(rel Entity, rest []*source.Node, m Member) (Value, Answer) {
-	target, led := rel.Lead(Step{Kind: ToTarget})
+	target, led := rel.Follow(Step{Kind: ToTarget})
 	if c.p.Doc.V2() || len(rest) < 2 || led != Found {
 		return Value{}, Missing
 	}
-	next, led := target.Lead(Step{Kind: ToCapability, Name: rest[0].Text})
+	next, led := target.Follow(Step{Kind: ToCapability, Name: rest[0].Text})
 	if led != Found {
 		return Value{}, Missing
 	}
 	return c.of(next, rest[1:], m)
 }
 
-// of is get, and keeps in mind what does not have the member.
+// of is get, and remembers an entity without the member.
 func (c *call) of(entity Entity, rest []*source.Node, m Member) (Value, Answer) {
 	v, answer := c.e.get(entity, m, rest[0].Text)
 	if answer == Missing {
-		c.lacking = &reach{entity: entity, rest: rest}
+		c.missing = &reach{entity: entity, rest: rest}
 	}
 	return v, answer
 }
 
-// getMember is get_property and what is like it.
+// getMember evaluates get_property and similar functions.
 func (c *call) getMember(m Member) Value {
 	args, later, ok := c.arguments()
 	if !ok {
@@ -136,11 +134,11 @@ func (c *call) getMember(m Member) Value {
 	v, rest, answer := c.find(w, m)
 	switch {
 	case answer == Missing:
-		return c.lacks(w, m)
+		return c.reportMissing(w, m)
 	case answer == Open:
 		return c.inside(c.e.runTime(c.fn, v.Def), rest)
 	case v.Busy:
-		c.e.errorf(c.fn.Pos(), code.FunctionCycle, "%s: what %s asks for, %q of %s, is made from itself", c.p.Of, c.fn.Text, w.rest[0].Text, describe(w.entity))
+		c.e.errorf(c.fn.Pos(), code.FunctionCycle, "%s: the result of %s, %q of %s, depends on itself", c.p.Of, c.fn.Text, w.rest[0].Text, describe(w.entity))
 		return Value{}
 	}
 	return c.inside(v, rest)
@@ -151,11 +149,10 @@ func describe(of Entity) string {
 	return name
 }
 
-// lacks reports that there is no such member: of what the path has led to, or
-// of what the name of a requirement or capability stands for.
-func (c *call) lacks(w reach, m Member) Value {
-	if c.lacking != nil {
-		w = *c.lacking
+// reportMissing reports a missing member.
+func (c *call) reportMissing(w reach, m Member) Value {
+	if c.missing != nil {
+		w = *c.missing
 	}
 	var names []string
 	if c.e.Suggesting() {
@@ -166,7 +163,7 @@ func (c *call) lacks(w reach, m Member) Value {
 	return Value{}
 }
 
-// inside goes into a value by keys and indices.
+// inside follows keys and indices into a value.
 func (c *call) inside(v Value, path []*source.Node) Value {
 	for _, step := range path {
 		if v.OK {
@@ -176,8 +173,8 @@ func (c *call) inside(v Value, path []*source.Node) Value {
 	return v
 }
 
-// part returns one part of a value. Where there is no value, there is none of its
-// parts either, and a field that was left out has its default.
+// part returns one part of a value. A part of no value is no value. A missing field has
+// its default.
 func (c *call) part(v Value, step *source.Node) Value {
 	t, at := c.e.Type(v.Def), v.Node
 	if step.Text == "INDEX" && !c.p.Doc.V2() && (at.IsNull() || at.Kind == source.List) {

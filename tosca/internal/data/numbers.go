@@ -20,15 +20,14 @@ func (c *call) integer(text string) Value {
 	return v
 }
 
-// isScalar reports whether a definition is of values with units.
+// isScalar reports whether values of a definition have units.
 func (e *Evaluator) isScalar(d *Definition) bool {
 	plain := e.Plain(d)
 	return plain == tScalar || isUnit(plain)
 }
 
-// reckon makes a number of numbers. What texts with units come to is left to an
-// orchestrator.
-func reckon(c *call) Value {
+// calculate evaluates arithmetic. An orchestrator calculates with units.
+func calculate(c *call) Value {
 	numbers, whole := make([]*big.Rat, len(c.vals)), true
 	for i, v := range c.vals {
 		n, ok := rational(Text(v.Node))
@@ -56,7 +55,7 @@ func reckon(c *call) Value {
 			times := new(big.Int).Quo(made.Num(), made.Denom())
 			made.Sub(numbers[0], new(big.Rat).Mul(new(big.Rat).SetInt(times), last))
 		}
-	case "floor", "ceil", "round": // round takes a half down (TOSCA 2.0, 10.2.5.6)
+	case "floor", "ceil", "round": // round rounds half down (TOSCA 2.0, 10.2.5.6)
 		made, whole = rounded(made, c.f.name), true
 	default:
 		for _, n := range numbers[1:] {
@@ -70,8 +69,8 @@ func reckon(c *call) Value {
 	return c.number(made, whole)
 }
 
-// addsUp reports whether texts with units may be added up: all have one, and are of
-// the type that is meant or that one of them has, or of one that the document knows.
+// addsUp reports whether all arguments are texts with units of one type: the required
+// type, the type of an argument, or another type of the document.
 func (c *call) addsUp() bool {
 	doc := c.p.Doc
 	if c.f.name != "sum" && c.f.name != "difference" || doc == nil || doc.Scope() == nil || doc.Scope().Open() {
@@ -83,7 +82,7 @@ func (c *call) addsUp() bool {
 			return !ok
 		})
 	}
-	for _, v := range append(slices.Clip(c.vals), Value{Def: c.p.Meant}) {
+	for _, v := range append(slices.Clip(c.vals), Value{Def: c.p.Want}) {
 		if c.e.isScalar(v.Def) {
 			return all(c.e.Type(v.Def))
 		}
@@ -107,7 +106,7 @@ func rounded(r *big.Rat, how string) *big.Rat {
 	return new(big.Rat).SetInt(whole)
 }
 
-// number makes the value of a result, unless nothing can hold it.
+// number returns a numeric result, unless it is too large.
 func (c *call) number(r *big.Rat, whole bool) Value {
 	switch {
 	case r.Num().BitLen() > 8*maxDigits || r.Denom().BitLen() > 8*maxDigits:
@@ -127,9 +126,8 @@ func (c *call) number(r *big.Rat, whole bool) Value {
 	return v
 }
 
-// ofOneKind refuses numbers beside scalars, and scalars that have nothing in
-// common.
-func ofOneKind(c *call) (v Value, told bool) {
+// ofOneKind rejects numbers mixed with scalars, and unrelated scalars.
+func ofOneKind(c *call) (v Value, known bool) {
 	var scalar *Definition
 	number := false
 	for _, v := range c.vals {
@@ -149,10 +147,9 @@ func ofOneKind(c *call) (v Value, told bool) {
 	return Value{}, false
 }
 
-// reckoned is the type of a number that is made of others: of scalars theirs, an
-// integer of integers alone, and else a float (TOSCA 2.0, 10.2.5); nil where it
-// is not known.
-func (c *call) reckoned() *Definition {
+// resultType returns the type of an arithmetic result: the scalar type of the arguments,
+// an integer for integers, else a float (TOSCA 2.0, 10.2.5). It returns nil if unknown.
+func (c *call) resultType() *Definition {
 	made := Of(tInteger, c.p.Doc)
 	if c.f.name == "quotient" {
 		made = Of(tFloat, c.p.Doc)
@@ -170,7 +167,7 @@ func (c *call) reckoned() *Definition {
 	return made
 }
 
-// Integer reads an integer of 64 bits.
+// Integer returns a 64-bit integer.
 func Integer(n *source.Node) (int64, bool) {
 	if n == nil || n.Kind != source.Int {
 		return 0, false
@@ -178,13 +175,13 @@ func Integer(n *source.Node) (int64, bool) {
 	text := strings.ReplaceAll(n.Text, "_", "")
 	base := 0
 	if digits := strings.TrimLeft(text, "+-"); strings.Trim(digits, "0123456789") == "" {
-		base = 10 // zeros in front make no octal number (YAML 1.2, 10.3.2)
+		base = 10 // leading zeros are not octal (YAML 1.2, 10.3.2)
 	}
 	i, err := strconv.ParseInt(text, base, 64)
 	return i, err == nil
 }
 
-// Number reads an integer or float as a float.
+// Number returns an integer or float as a float.
 func Number(n *source.Node) (float64, bool) {
 	if i, ok := Integer(n); ok {
 		return float64(i), true
@@ -205,8 +202,8 @@ func Number(n *source.Node) (float64, bool) {
 	return f, err == nil
 }
 
-// compareNumbers orders integers and floats exactly: an integer that no float
-// can hold is still more than the one below it.
+// compareNumbers compares integers and floats exactly, also beyond the precision of a
+// float.
 func compareNumbers(a, b *source.Node) (order int, ok bool) {
 	i, isInt := Integer(a)
 	j, isInt2 := Integer(b)
@@ -228,7 +225,7 @@ func compareNumbers(a, b *source.Node) (order int, ok bool) {
 func compareMixed(i int64, f float64) int {
 	switch {
 	case math.IsNaN(f):
-		return 1 // as cmp.Compare has it: before all numbers
+		return 1 // as in cmp.Compare, NaN is before all numbers
 	case f >= 1<<63:
 		return -1
 	case f < -1<<63:
@@ -238,13 +235,13 @@ func compareMixed(i int64, f float64) int {
 	return cmp.Or(cmp.Compare(i, int64(whole)), cmp.Compare(0, f-whole))
 }
 
-// scalar is what a concrete scalar type of 2.0 says of its values, with what
-// its parents say (TOSCA 2.0, 9.1.2.2).
+// scalar is the definition of a concrete scalar type of 2.0, with all that it inherits
+// (TOSCA 2.0, 9.1.2.2).
 type scalar struct {
-	units     map[string]*big.Rat // with their prefixes
-	bare      map[string]*big.Rat // without
-	prefixed  bool                // there are prefixes
-	number    *Type               // of the number: float or integer, or derived from one
+	units     map[string]*big.Rat // with prefixes
+	bare      map[string]*big.Rat // without prefixes
+	prefixed  bool                // it has prefixes
+	number    *Type               // type of the number: float, integer, or derived
 	dataType  string              // as written
 	canonical string
 }
@@ -254,8 +251,8 @@ var (
 	scalarValue = regexp.MustCompile(`^([+-]?(?:0x[0-9a-fA-F]+|0o[0-7]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?))\s+(\S+)$`)
 )
 
-// amount is a scalar's number, as written, with its worth in the smallest unit
-// of the type, exactly; ok is false where the text is not such a scalar.
+// amount returns a scalar's number, as written, and its exact multiple of the smallest
+// unit; ok is false if the text is not such a scalar.
 func (t *Type) amount(n *source.Node) (number string, worth *big.Rat, ok bool) {
 	if n.Kind != source.String {
 		return "", nil, false
@@ -274,7 +271,7 @@ func (t *Type) amount(n *source.Node) (number string, worth *big.Rat, ok bool) {
 		if t.scalar != nil {
 			unit = t.scalar.units[m[2]]
 		}
-	case tUnit: // the unit alone says which
+	case tUnit: // the unit decides
 		for _, plain := range slices.Sorted(maps.Keys(units)) {
 			if text, known := unitOf(plain, m[2]); known && unit == nil {
 				unit, _ = rational(text)
@@ -292,14 +289,13 @@ func (t *Type) amount(n *source.Node) (number string, worth *big.Rat, ok bool) {
 	return m[1], amount.Mul(amount, unit), true
 }
 
-// The largest numbers that are reckoned with exactly. What is beyond them has
-// no meaning to anyone, and takes long to write out.
+// Limits of exact arithmetic. Larger numbers have no use and take long to print.
 const (
 	maxDigits   = 400
 	maxExponent = 400
 )
 
-// rational reads a number as YAML writes it.
+// rational parses a YAML number.
 func rational(text string) (*big.Rat, bool) {
 	text = strings.ReplaceAll(text, "_", "")
 	if len(text) > maxDigits {
@@ -321,8 +317,7 @@ func rational(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// base is a unit that has the multiplier one, or else the first by name: without
-// an empty prefix there may be none.
+// base returns the unit with the multiplier one, or else the first by name.
 func (t *Type) base() string {
 	one := big.NewRat(1, 1)
 	if t.scalar != nil {
@@ -345,7 +340,7 @@ func (t *Type) base() string {
 	return ""
 }
 
-// example is a value of the type for a message.
+// example returns an example value for a message.
 func (t *Type) example() string {
 	if t.scalar != nil {
 		unit := t.scalar.canonical

@@ -8,19 +8,19 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// maxSteps bounds how many hosts HOST looks through.
+// maxSteps bounds the number of hosts that HOST follows.
 const maxSteps = 1000
 
-// reach is where a path has led: an entity, or somewhere that is not known.
+// reach is the end of a path: an entity, or unknown.
 type reach struct {
-	entity Entity // nil: not known
+	entity Entity // nil if unknown
 	rest   []*source.Node
-	host   bool // the hosts of the entity may be meant as well
-	many   bool // there are several entities, so that what they have makes a list
+	host   bool // its hosts are searched, too
+	many   bool // several entities, whose members make a list
 }
 
-// arguments evaluates the arguments of a function that names entities; they
-// must be plain. later is set where one is known only at run time.
+// arguments evaluates the arguments of a path, which must be scalars. later is set if
+// one is a run-time value.
 func (c *call) arguments() (args []*source.Node, later, ok bool) {
 	for _, a := range c.args {
 		v := c.e.Eval(a, c.p)
@@ -38,8 +38,8 @@ func (c *call) arguments() (args []*source.Node, later, ok bool) {
 	return args, later, true
 }
 
-// walk follows the path at the beginning of the arguments; ok is false where
-// it leads nowhere, which is reported.
+// walk follows the path at the beginning of the arguments. If it ends early, it reports
+// that and returns false.
 func (c *call) walk(args []*source.Node) (w reach, ok bool) {
 	w.rest = args[1:]
 	name := args[0].Text
@@ -47,7 +47,7 @@ func (c *call) walk(args []*source.Node) (w reach, ok bool) {
 	switch {
 	case name == "SELF":
 		if c.p.Self == nil {
-			c.e.errorf(args[0].Pos(), code.FunctionEntity, "%s: SELF means nothing here", c.p.Of)
+			c.e.errorf(args[0].Pos(), code.FunctionEntity, "%s: SELF is not valid here", c.p.Of)
 			return w, false
 		}
 		w.entity = c.p.Self
@@ -65,7 +65,7 @@ func (c *call) walk(args []*source.Node) (w reach, ok bool) {
 				"%s: %s names %q, which is not in the topology", c.p.Of, c.fn.Text, name)
 			return w, false
 		}
-		if len(w.rest) > 1 && isIndex(w.rest[0]) { // of several nodes that one template makes
+		if len(w.rest) > 1 && isIndex(w.rest[0]) { // of several nodes made from one template
 			if !c.counts(w.rest[0]) {
 				return w, false
 			}
@@ -87,30 +87,30 @@ func (c *call) templates() []string {
 
 func isIndex(n *source.Node) bool { return n.Kind == source.Int || n.Text == "ALL" }
 
-// counts refuses an index below 0 (TOSCA 2.0, 10.3).
+// counts rejects a negative index (TOSCA 2.0, 10.3).
 func (c *call) counts(n *source.Node) bool {
 	if i, ok := Integer(n); n.Kind != source.Int || ok && i >= 0 {
 		return true
 	}
-	c.e.errorf(n.Pos(), code.Function, "%s: %s counts from 0, and cannot ask for %s", c.p.Of, c.fn.Text, n.Text)
+	c.e.errorf(n.Pos(), code.Function, "%s: %s counts from 0 and has no index %s", c.p.Of, c.fn.Text, n.Text)
 	return false
 }
 
-// ends are the words of 1.x that a path may begin with, and where they lead.
+// ends are the first words of a path in 1.x.
 var ends = map[string]StepKind{"HOST": ToHost, "SOURCE": ToSource, "TARGET": ToTarget}
 
-// relative begins at an entity that is named by what it is to SELF.
+// relative starts at an entity relative to SELF.
 func (c *call) relative(name *source.Node, w reach) (reach, bool) {
 	step := ends[name.Text]
 	if c.p.Self == nil {
-		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s means nothing here", c.p.Of, name.Text)
+		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s is not valid here", c.p.Of, name.Text)
 		return w, false
 	}
 	if kind, _ := c.p.Self.Describe(); step != ToHost && kind == NodeEntity {
-		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s means something in a relationship only", c.p.Of, name.Text)
+		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: %s is only valid in a relationship", c.p.Of, name.Text)
 		return w, false
 	}
-	next, answer := c.p.Self.Lead(Step{Kind: step})
+	next, answer := c.p.Self.Follow(Step{Kind: step})
 	if answer == Missing {
 		c.e.errorf(name.Pos(), code.FunctionEntity, "%s: there is no %s", c.p.Of, name.Text)
 		return w, false
@@ -119,7 +119,7 @@ func (c *call) relative(name *source.Node, w reach) (reach, bool) {
 	return c.follow(w)
 }
 
-// follow takes the steps that are written as such.
+// follow follows explicit steps.
 func (c *call) follow(w reach) (reach, bool) {
 	for len(w.rest) > 1 && w.entity != nil {
 		kind, name := w.entity.Describe()
@@ -130,7 +130,7 @@ func (c *call) follow(w reach) (reach, bool) {
 		if !c.e.spend(1) || !c.counts(w.rest[used-1]) {
 			return w, false
 		}
-		next, answer := w.entity.Lead(step)
+		next, answer := w.entity.Follow(step)
 		if answer == Missing {
 			what := map[StepKind]string{ToRelationship: "requirement ", ToCapability: "capability "}[step.Kind]
 			at := w.rest[min(1, used-1)]
@@ -148,8 +148,8 @@ func (c *call) follow(w reach) (reach, bool) {
 	return w, true
 }
 
-// stepAt reads the step at the beginning of a path, and tells how many
-// arguments it has; 0 is none.
+// stepAt parses the next step of a path, and returns its number of arguments, or 0 if
+// there is none.
 func stepAt(kind EntityKind, path []*source.Node) (s Step, used int) {
 	word := path[0].Text
 	switch {
@@ -180,29 +180,28 @@ func stepAt(kind EntityKind, path []*source.Node) (s Step, used int) {
 	return s, used
 }
 
-// entity, get and lead ask what is outside. What is found wrong there has its
-// own place to be reported at, so it is never quiet.
+// entity, get and lead call the world. Errors found there belong to other values, so
+// they are always reported.
 func (e *Evaluator) entity(name string) Entity {
-	defer e.loud()()
+	defer e.unmute()()
 	return e.World.Entity(name)
 }
 
 func (e *Evaluator) get(from Entity, m Member, name ...string) (Value, Answer) {
-	defer e.loud()()
+	defer e.unmute()()
 	return from.Get(m, name...)
 }
 
-func (e *Evaluator) loud() (restore func()) {
+func (e *Evaluator) unmute() (restore func()) {
 	quiet := e.quiet
 	e.quiet = 0
 	return func() { e.quiet = quiet }
 }
 
-// Meant returns a value that fits a definition as the definition means it, within
-// lists, maps and complex types, too: yes is true where a boolean is meant, and a
-// text everywhere else; 1.10 is a text where a version is meant, which is another
-// one than 1.1, and a number everywhere else.
-func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
+// Convert converts a value to its definition, also within lists, maps and complex types.
+// For example, yes is true for a boolean and a string otherwise, and 1.10 is a string
+// for a version, which differs from 1.1, and a number otherwise.
+func (e *Evaluator) Convert(n *source.Node, d *Definition) *source.Node {
 	if n.IsNull() || d == nil {
 		return n
 	}
@@ -218,18 +217,18 @@ func (e *Evaluator) Meant(n *source.Node, d *Definition) *source.Node {
 		return source.Scalar(source.String, n.Text, n)
 	case n.Kind == source.List:
 		entry := e.Entry(d)
-		return withItems(n, func(int) *Definition { return entry }, e.Meant)
+		return withItems(n, func(int) *Definition { return entry }, e.Convert)
 	case n.Kind == source.Map && len(t.fields) > 0:
-		return withItems(n, func(i int) *Definition { return t.fields[n.Keys[i].Text] }, e.Meant)
+		return withItems(n, func(i int) *Definition { return t.fields[n.Keys[i].Text] }, e.Convert)
 	case n.Kind == source.Map:
 		entry := e.Entry(d)
-		return withItems(n, func(int) *Definition { return entry }, e.Meant)
+		return withItems(n, func(int) *Definition { return entry }, e.Convert)
 	}
 	return n
 }
 
-// withItems returns a list or map with what is made of its values; it is the same
-// one where nothing is made of them.
+// withItems returns a list or map with converted entries, or the same one if nothing
+// changes.
 func withItems(n *source.Node, def func(i int) *Definition, made func(*source.Node, *Definition) *source.Node) *source.Node {
 	var items []*source.Node
 	for i, item := range n.Items {

@@ -40,17 +40,18 @@ func (e *Evaluator) getInput(c *call) Value {
 }
 
 func (e *Evaluator) input(name string) (Value, Answer) {
-	defer e.loud()()
+	defer e.unmute()()
 	return e.World.Input(name)
 }
 
 func (e *Evaluator) getProperty(c *call) Value { return c.getMember(Property) }
 
-// getAttribute: every property is an attribute, too (TOSCA 1.3, 3.6.12).
+// getAttribute evaluates get_attribute. Every property is an attribute, too (TOSCA 1.3,
+// 3.6.12).
 func (e *Evaluator) getAttribute(c *call) Value { return c.getMember(Attribute) }
 
-// getArtifact returns the path of an artifact's file, where a path means
-// something. What may follow the name says where the file shall be put.
+// getArtifact returns the path of an artifact where paths are allowed. Further arguments
+// name where to put the file.
 func (e *Evaluator) getArtifact(c *call) Value {
 	args, later, ok := c.arguments()
 	if !ok {
@@ -74,7 +75,7 @@ func (e *Evaluator) getArtifact(c *call) Value {
 	v, _, answer := c.find(w, Artifact)
 	switch {
 	case answer == Missing:
-		return c.lacks(w, Artifact)
+		return c.reportMissing(w, Artifact)
 	case answer == Open || v.OK && !c.p.Artifacts:
 		return e.runTime(c.fn, Of(tString, c.p.Doc))
 	case v.OK && v.Node != nil:
@@ -83,14 +84,14 @@ func (e *Evaluator) getArtifact(c *call) Value {
 	return v
 }
 
-// isRemoval reports whether an argument can say that an artifact is removed (TOSCA
-// 1.3, 4.8.1.2).
+// isRemoval reports whether an argument is the flag to remove the artifact (TOSCA 1.3,
+// 4.8.1.2).
 func isRemoval(n *source.Node) bool {
 	_, ok := n.Word()
 	return ok || n.IsNull() || n.Text == "true" || n.Text == "false"
 }
 
-// getOutput is known only when the operation has run.
+// getOutput returns a run-time value.
 func (e *Evaluator) getOutput(c *call) Value {
 	args, later, ok := c.arguments()
 	if !ok {
@@ -133,7 +134,7 @@ func (e *Evaluator) getOutput(c *call) Value {
 	return e.runTime(c.fn, def)
 }
 
-// getNodes returns the nodes of a type, which only a running application has.
+// getNodes returns a run-time value.
 func (e *Evaluator) getNodes(c *call) Value {
 	args, later, ok := c.arguments()
 	if !ok {
@@ -148,14 +149,14 @@ func (e *Evaluator) getNodes(c *call) Value {
 	return e.runTime(c.fn, Of(tList, c.p.Doc))
 }
 
-// getSubject is $value: what a validation clause is about.
+// getSubject evaluates $value, the value that a validation clause checks.
 func (e *Evaluator) getSubject(c *call) Value {
 	args, later, ok := c.arguments()
 	switch {
 	case !ok:
 		return Value{}
 	case c.p.Value == nil:
-		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a validation clause only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s is only valid in a validation clause", c.p.Of, c.fn.Text)
 		return Value{}
 	case later:
 		return e.runTime(c.fn, nil)
@@ -167,21 +168,21 @@ func (e *Evaluator) getSubject(c *call) Value {
 	return c.inside(v, args)
 }
 
-// getIndex is which of several nodes or relationships SELF is (TOSCA 2.0,
+// getIndex returns the index of SELF among several nodes or relationships (TOSCA 2.0,
 // 10.2.1.6).
 func (e *Evaluator) getIndex(c *call) Value {
 	if c.p.Self == nil {
-		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a node or relationship only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s is only valid in a node or relationship", c.p.Of, c.fn.Text)
 		return Value{}
 	}
 	if kind, _ := c.p.Self.Describe(); c.f.name == "relationship_index" && (kind == NodeEntity || kind == CapabilityEntity) {
-		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s means something in a relationship only", c.p.Of, c.fn.Text)
+		e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s is only valid in a relationship", c.p.Of, c.fn.Text)
 		return Value{}
 	}
 	return e.runTime(c.fn, Of(tInteger, c.p.Doc))
 }
 
-// getAllocation is what is left of a capability's property (TOSCA 2.0,
+// getAllocation returns the unallocated part of a capability's property (TOSCA 2.0,
 // 10.2.1.8).
 func (e *Evaluator) getAllocation(c *call) Value {
 	args, later, ok := c.arguments()
@@ -204,7 +205,7 @@ func (e *Evaluator) getAllocation(c *call) Value {
 	}
 	v, _, answer := c.find(w, Property)
 	if answer == Missing {
-		return c.lacks(w, Property)
+		return c.reportMissing(w, Property)
 	}
 	if plain := e.Plain(v.Def); plain != "" && plain != tInteger && plain != tFloat && plain != tScalar && !isUnit(plain) {
 		return c.wrong("asks for property %q, which is %s: only numbers and scalars can be allocated", w.rest[0].Text, article(plain))
@@ -212,8 +213,7 @@ func (e *Evaluator) getAllocation(c *call) Value {
 	return e.runTime(c.fn, v.Def)
 }
 
-// custom finds the definition of a function that a document knows; nil if
-// there is none.
+// custom returns the definition of a custom function, or nil.
 func custom(name string, doc *grammar.Document) *grammar.FunctionDef {
 	if doc == nil || doc.Scope() == nil {
 		return nil
@@ -221,8 +221,8 @@ func custom(name string, doc *grammar.Document) *grammar.FunctionDef {
 	return doc.Scope().Function(name)
 }
 
-// calls makes what checks the calls of a custom function by its signatures, the
-// first that matches (TOSCA 2.0, 10.4).
+// calls returns the implementation of a custom function: it checks the arguments against
+// the signatures, and the first match wins (TOSCA 2.0, 10.4).
 func calls(def *grammar.FunctionDef) func(*Evaluator, *call) Value {
 	return func(e *Evaluator, c *call) Value {
 		var vals []Value

@@ -93,12 +93,12 @@ func TestADataTypeIsCheckedWhereItIsWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ said, want string }{
 		{`{derived_from: scalar}`, `TOSCA-VAL-008 it must have units`},
-		{`{derived_from: scalar, units: {}}`, `TOSCA-VAL-008 it: units must be a map of names and what they multiply by`},
+		{`{derived_from: scalar, units: {}}`, `TOSCA-VAL-008 it: units must be a map of names and multipliers`},
 		{`{derived_from: scalar, units: {m: 10}}`, `TOSCA-VAL-008 it must have a unit with the multiplier 1`},
 		{`{derived_from: scalar, units: {m: 1, n: 1}}`, `TOSCA-VAL-008 it has more than one unit with the multiplier 1, so it must say which is the canonical_unit`},
 		{`{derived_from: scalar, units: {m: 1, n: a}}`, `TOSCA-VAL-008 it: units: "n" must multiply by a number above 0, not "a"`},
 		{`{derived_from: scalar, units: {m: 1, n: 0}}`, `TOSCA-VAL-008 it: units: "n" must multiply by a number above 0, not 0`},
-		{`{derived_from: scalar, units: {meter: 1}, canonical_unit: metre}`, `TOSCA-VAL-008 it: canonical_unit "metre" is none of its units (meter?)`},
+		{`{derived_from: scalar, units: {meter: 1}, canonical_unit: metre}`, `TOSCA-VAL-008 it: canonical_unit "metre" is not one of its units (meter?)`},
 		{`{derived_from: scalar, data_type: integer, units: {m: 1, n: 1.5}}`, `TOSCA-VAL-008 it: units: "n" must multiply by an integer, as the data_type is one, not 1.5`},
 		{`{derived_from: scalar, data_type: string, units: {m: 1}}`, `TOSCA-VAL-008 it: data_type must be integer or float, or derived from one of them, not "string"`},
 		{`{derived_from: scalar, data_type: strng, units: {m: 1}}`, `TOSCA-TYPE-001 it: unknown data type "strng" (string?)`},

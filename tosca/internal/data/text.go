@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// string makes a string, unless it is too long.
+// string returns a string result, unless it is too long.
 func (c *call) string(s string) Value {
 	if !c.e.spend(len(s)) {
 		return Value{}
@@ -25,9 +25,8 @@ func (c *call) string(s string) Value {
 	return v
 }
 
-// concat puts strings together; in 2.0 lists, too.
-// eitherKind refuses strings among lists, and what is neither.
-func eitherKind(c *call) (v Value, told bool) {
+// eitherKind checks the arguments of concat: strings, or in 2.0 lists, but not both.
+func eitherKind(c *call) (v Value, known bool) {
 	if !c.p.Doc.V2() {
 		return Value{}, false
 	}
@@ -118,8 +117,7 @@ func token(c *call) Value {
 
 var digits = regexp.MustCompile(`^[0-9]{1,18}$`)
 
-// asInteger reads a string of digits as a number, which an index may be given
-// as.
+// asInteger converts a string of digits, which may be an index, to an integer.
 func asInteger(n *source.Node) *source.Node {
 	if n.IsNull() || n.Kind != source.String || !digits.MatchString(n.Text) {
 		return n
@@ -127,7 +125,7 @@ func asInteger(n *source.Node) *source.Node {
 	return source.Scalar(source.Int, strings.TrimLeft(n.Text[:len(n.Text)-1], "0")+n.Text[len(n.Text)-1:], n)
 }
 
-// split parts a string at each of some characters.
+// split splits a string at any of some characters.
 func split(s, at string) []string {
 	var parts []string
 	for {
@@ -155,7 +153,7 @@ func matches(c *call) Value {
 	return c.truth(re.MatchString(text))
 }
 
-// matchable reports an expression that is none.
+// matchable reports an invalid expression.
 func (c *call) matchable() bool {
 	n := c.vals[1].Node
 	if n.IsNull() || n.Kind != source.String || strings.Contains(n.Text, Marker) {
@@ -165,7 +163,7 @@ func (c *call) matchable() bool {
 	switch {
 	case err == nil:
 	case foreignSyntax(err):
-		c.e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in a syntax that is not known here, so values are not checked with it", c.p.Of, Show(n))
+		c.e.warnf(n.Pos(), code.Pattern, "%s: pattern %s is in an unknown syntax, so values are not checked with it", c.p.Of, Show(n))
 	default:
 		c.e.errorf(n.Pos(), code.ConstraintWrong, "%s: %s has %s, which is not a regular expression", c.p.Of, c.fn.Text, Show(n))
 		return false
@@ -173,19 +171,19 @@ func (c *call) matchable() bool {
 	return true
 }
 
-// checkMatch looks at the expression while the string is still to come.
-func checkMatch(c *call) (v Value, told bool) { return Value{}, !c.matchable() }
+// checkMatch checks the expression before the string is known.
+func checkMatch(c *call) (v Value, known bool) { return Value{}, !c.matchable() }
 
-// partsPath refuses to part what packaging will put in.
-func partsPath(c *call) (v Value, told bool) {
+// rejectPath rejects splitting a path of an artifact.
+func rejectPath(c *call) (v Value, known bool) {
 	if text := c.vals[0].Node; text.IsNull() || !strings.Contains(text.Text, Marker) {
 		return Value{}, false
 	}
-	c.e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s cannot part the path of an artifact, which is not known before packaging", c.p.Of, c.fn.Text)
+	c.e.errorf(c.fn.Pos(), code.FunctionPlace, "%s: %s cannot split the path of an artifact, which is not known before packaging", c.p.Of, c.fn.Text)
 	return Value{}, true
 }
 
-// lists makes a list of the arguments, which must all be lists.
+// lists combines arguments, which must all be lists.
 func (c *call) lists(combine func([][]*source.Node) []*source.Node) Value {
 	all := make([][]*source.Node, 0, len(c.vals))
 	size := 1
@@ -208,7 +206,7 @@ func (c *call) lists(combine func([][]*source.Node) []*source.Node) Value {
 	return v
 }
 
-// count returns how many values there are in one.
+// count returns the number of values in a value.
 func count(n *source.Node) int {
 	size := 1
 	if n != nil {
@@ -237,7 +235,7 @@ func intersection(c *call) Value {
 	})
 }
 
-// distinct adds what is wanted and not there yet.
+// distinct appends the wanted items that are not in the list yet.
 func (c *call) distinct(made, items []*source.Node, wanted func(*source.Node) bool) []*source.Node {
 	for _, item := range items {
 		if !c.has(made, item) && wanted(item) {
@@ -247,8 +245,8 @@ func (c *call) distinct(made, items []*source.Node, wanted func(*source.Node) bo
 	return made
 }
 
-// has reports whether a list has an entry that is equal to a value; no, when there
-// was too much work already.
+// has reports whether a list has an equal entry. It returns false if the limit of work
+// is exceeded.
 func (c *call) has(items []*source.Node, item *source.Node) bool {
 	if !c.e.spend(len(items)) {
 		return false
@@ -257,19 +255,19 @@ func (c *call) has(items []*source.Node, item *source.Node) bool {
 	return slices.ContainsFunc(items, func(other *source.Node) bool { return c.e.Equal(other, item, entry) })
 }
 
-// alike refuses a string and a list.
-func alike(c *call) (v Value, told bool) {
+// checkSameKind rejects a string together with a list.
+func checkSameKind(c *call) (v Value, known bool) {
 	if a, b := c.e.plainOf(c.vals[0]), c.e.plainOf(c.vals[1]); a != "" && b != "" && (a == tList) != (b == tList) {
 		return c.wrong("takes two strings or two lists: %s is %s, and %s is %s", Show(c.vals[0].Node), article(a), Show(c.vals[1].Node), article(b)), true
 	}
 	return Value{}, false
 }
 
-// sequence is has_prefix, has_suffix and contains.
+// sequence evaluates has_prefix, has_suffix and contains.
 func sequence(c *call) Value {
 	a, b := c.vals[0].Node, c.vals[1].Node
 	if a.IsNull() || b.IsNull() || (a.Kind == source.List) != (b.Kind == source.List) {
-		if v, told := alike(c); told {
+		if v, known := checkSameKind(c); known {
 			return v
 		}
 		return c.misuse() // one of them is null
@@ -305,8 +303,8 @@ func (c *call) sameAt(items, want []*source.Node) bool {
 	return true
 }
 
-// fitting refuses an entry or key of another type than the list or map has.
-func fitting(c *call) (v Value, told bool) {
+// checkEntryType rejects an entry or key of another type than the list's or map's.
+func checkEntryType(c *call) (v Value, known bool) {
 	def := c.e.Entry(c.vals[0].Def)
 	if strings.Contains(c.f.name, "key") {
 		def = c.e.Key(c.vals[0].Def)
@@ -320,7 +318,7 @@ func fitting(c *call) (v Value, told bool) {
 	}
 	is := c.e.Plain(def)
 	if def == nil && strings.Contains(c.f.name, "key") && c.vals[0].Def != nil {
-		is = tString // where nothing else is said (TOSCA 2.0, 9.2)
+		is = tString // the default (TOSCA 2.0, 9.2)
 	}
 	for _, w := range wanted {
 		plain := c.e.plainOf(w)
@@ -331,14 +329,14 @@ func fitting(c *call) (v Value, told bool) {
 	return Value{}, false
 }
 
-// hasEntry is has_entry, has_all_entries and has_any_entry.
+// hasEntry evaluates has_entry, has_all_entries and has_any_entry.
 func hasEntry(c *call) Value { return c.membership(c.vals[0].Node.Items) }
 
-// hasKey is has_key, has_all_keys and has_any_key.
+// hasKey evaluates has_key, has_all_keys and has_any_key.
 func hasKey(c *call) Value { return c.membership(c.vals[0].Node.Keys) }
 
 func (c *call) membership(in []*source.Node) Value {
-	if v, told := fitting(c); told {
+	if v, known := checkEntryType(c); known {
 		return v
 	}
 	want := c.vals[1].Node

@@ -12,19 +12,19 @@ import (
 type Type struct {
 	name   string
 	doc    *grammar.Document
-	plain  string                 // the built-in type beneath; "" for a complex type
-	chain  []*grammar.Type        // those that are not built in, eldest first
-	whole  bool                   // the chain ends where it should, so all is known
+	plain  string                 // built-in base type; "" for a complex type
+	chain  []*grammar.Type        // types that are not built in, root first
+	whole  bool                   // all ancestors are known
 	fields map[string]*Definition // of a complex type
 	scalar *scalar                // of a concrete scalar type of 2.0
-	entry  *Definition            // of a type that is derived from list or map; nil: not said
+	entry  *Definition            // of a type derived from list or map; nil if undefined
 	key    *Definition
 }
 
-// Name is what the type is called where it is used.
+// Name returns the name of the type where it is used.
 func (t *Type) Name() string { return t.name }
 
-// definition makes a definition of the type.
+// definition returns a definition of the type.
 func (t *Type) definition() *Definition {
 	if len(t.chain) == 0 {
 		return Of(t.name, t.doc)
@@ -33,8 +33,8 @@ func (t *Type) definition() *Definition {
 	return Of(own.Name, own.Doc)
 }
 
-// named finds a data type by the name that a document knows it by; nil if there
-// is none, which is said where the name is checked.
+// named returns a data type by its name in the document, or nil, which is reported where
+// the name is checked.
 func (e *Evaluator) named(name string, doc *grammar.Document) *Type {
 	key := builtinName{name, doc.V2()}
 	if made := e.plain[key]; made != nil && !dropped(made.plain, doc) {
@@ -55,7 +55,7 @@ func (e *Evaluator) named(name string, doc *grammar.Document) *Type {
 	return e.plain[key]
 }
 
-// defined finds a data type that is not built in.
+// defined returns a data type that is not built in.
 func (e *Evaluator) defined(name string, doc *grammar.Document) *Type {
 	if doc == nil || doc.Scope() == nil {
 		return nil
@@ -76,8 +76,8 @@ func (e *Evaluator) defined(name string, doc *grammar.Document) *Type {
 	return made
 }
 
-// derive puts together what a type and its ancestors say. A cycle among them is
-// cut, and reported where types are checked.
+// derive combines a type with its ancestors. A cycle is cut here, and reported by the
+// check of types.
 func (e *Evaluator) derive(made *Type, t *grammar.Type) {
 	for t != nil && len(made.chain) < maxChain && !slices.Contains(made.chain, t) {
 		made.chain = append(made.chain, t)
@@ -114,8 +114,8 @@ func (e *Evaluator) derive(made *Type, t *grammar.Type) {
 	}
 }
 
-// scalar puts together the units of a scalar type. What is wrong with them is
-// reported where the type is checked.
+// scalar combines the units of a scalar type. Errors are reported by the check of the
+// type.
 func (e *Evaluator) scalar(chain []*grammar.Type) *scalar {
 	s := &scalar{units: map[string]*big.Rat{}, number: e.named(tFloat, nil)}
 	bare, prefixes := map[string]*big.Rat{}, map[string]*big.Rat{}
@@ -137,7 +137,7 @@ func (e *Evaluator) scalar(chain []*grammar.Type) *scalar {
 		if !e.spend(1 + len(prefixes)) {
 			return s
 		}
-		if len(prefixes) == 0 { // else the unit alone is one of them if there is an empty prefix
+		if len(prefixes) == 0 { // else a plain unit needs an empty prefix
 			s.units[name] = worth
 		}
 		for prefix, times := range prefixes {
@@ -158,8 +158,8 @@ func multipliers(to map[string]*big.Rat, from *source.Node) {
 	}
 }
 
-// format is what a string of the type must be written in, by the normative
-// types for JSON and XML (TOSCA 1.3, 5.3.2 and 5.3.3); "" for any other.
+// format returns the required format of a string, for the normative types of JSON and
+// XML (TOSCA 1.3, 5.3.2 and 5.3.3), or "".
 func (t *Type) format() string {
 	for _, at := range t.chain {
 		switch at.Name {
@@ -172,18 +172,18 @@ func (t *Type) format() string {
 	return ""
 }
 
-// Definition says what a value must be: a property's, attribute's or
-// parameter's definition, or a schema of keys or entries.
+// Definition describes valid values: of a property, attribute or parameter, or of keys
+// or entries.
 type Definition struct {
 	Schema   *grammar.Schema
-	Doc      *grammar.Document // whose names it uses
+	Doc      *grammar.Document // resolves its names
 	Default  *source.Node
-	Value    *source.Node // fixed; in 2.0
+	Value    *source.Node // fixed, in 2.0
 	Required bool
-	Refines  *Definition // the one of the parent type: what it demands is still demanded
+	Refines  *Definition // the parent type's definition, which still applies
 }
 
-// From makes a definition of what a document says of a property.
+// From returns the definition of a property in a document.
 func From(p *grammar.Property, doc *grammar.Document) *Definition {
 	s := &grammar.Schema{
 		Pos: p.Pos, Type: p.Type, Constraints: p.Constraints, Validation: p.Validation, Key: p.KeySchema, Entry: p.EntrySchema,
@@ -194,7 +194,7 @@ func From(p *grammar.Property, doc *grammar.Document) *Definition {
 	return &Definition{Schema: s, Doc: doc, Default: p.Default, Value: p.Value, Required: p.Required}
 }
 
-// Of makes a definition of nothing but a type.
+// Of returns a definition of a type.
 func Of(typ string, doc *grammar.Document) *Definition {
 	return &Definition{Schema: &grammar.Schema{Type: grammar.Ref{Name: typ}}, Doc: doc}
 }
@@ -206,7 +206,7 @@ func (d *Definition) nested(s *grammar.Schema) *Definition {
 	return &Definition{Schema: s, Doc: d.Doc, Required: true}
 }
 
-// TypeName is the name of the type, the parent's where none is written.
+// TypeName returns the name of the type, which may be inherited.
 func (d *Definition) TypeName() string {
 	for ; d != nil; d = d.Refines {
 		if d.Schema.Type.Name != "" {
@@ -216,8 +216,8 @@ func (d *Definition) TypeName() string {
 	return ""
 }
 
-// Fallback is what stands where no value is given, if anything: the fixed value,
-// or else the default, which may be the parent's.
+// Fallback returns the value used if none is given: the fixed value, or the default,
+// which may be inherited.
 func (d *Definition) Fallback() *source.Node {
 	for at := d; at != nil; at = at.Refines {
 		if at.Value != nil {
@@ -230,20 +230,20 @@ func (d *Definition) Fallback() *source.Node {
 	return nil
 }
 
-// blame remembers a default or fixed value that is wrong.
-func (e *Evaluator) blame(v *source.Node) {
-	if e.blamed == nil {
-		e.blamed = map[*source.Node]bool{}
+// markInvalid marks a default or fixed value as wrong.
+func (e *Evaluator) markInvalid(v *source.Node) {
+	if e.invalid == nil {
+		e.invalid = map[*source.Node]bool{}
 	}
-	e.blamed[v] = true
+	e.invalid[v] = true
 }
 
-// Blamed reports whether a default or fixed value is wrong, and Declare said so:
-// whoever falls back on it need not say it again.
-func (e *Evaluator) Blamed(v *source.Node) bool { return e.blamed[v] }
+// IsInvalid reports whether Declare has reported a default or fixed value, so that its
+// users need not.
+func (e *Evaluator) IsInvalid(v *source.Node) bool { return e.invalid[v] }
 
-// Fixed reports whether the value may not be assigned, for it was said where the
-// property was defined (TOSCA 2.0, 9.4).
+// Fixed reports whether the definition has a fixed value, which cannot be assigned
+// (TOSCA 2.0, 9.4).
 func (d *Definition) Fixed() bool {
 	for ; d != nil; d = d.Refines {
 		if d.Value != nil {
@@ -253,7 +253,7 @@ func (d *Definition) Fixed() bool {
 	return false
 }
 
-// Type returns the data type; nil where it is not known.
+// Type returns the data type, or nil if unknown.
 func (e *Evaluator) Type(d *Definition) *Type {
 	for ; d != nil; d = d.Refines {
 		if d.Schema.Type.Name != "" {
@@ -263,8 +263,8 @@ func (e *Evaluator) Type(d *Definition) *Type {
 	return nil
 }
 
-// Plain returns the built-in type that a definition comes down to, "map" for a
-// complex type, and "" where that is not known.
+// Plain returns the built-in base type of a definition, "map" for a complex type, or ""
+// if unknown.
 func (e *Evaluator) Plain(d *Definition) string {
 	t := e.Type(d)
 	switch {
@@ -276,11 +276,10 @@ func (e *Evaluator) Plain(d *Definition) string {
 	return t.plain
 }
 
-// Entry and Key return what the entries and keys of a list or map are; nil where
-// that is not known.
+// Entry returns the definition of the entries of a list or map, or nil if unknown.
 func (e *Evaluator) Entry(d *Definition) *Definition { return e.entry(d) }
 
-// Key is described at Entry.
+// Key returns the definition of the keys of a map, or nil if unknown.
 func (e *Evaluator) Key(d *Definition) *Definition {
 	for at := d; at != nil; at = at.Refines {
 		if at.Schema.Key != nil {
@@ -293,8 +292,7 @@ func (e *Evaluator) Key(d *Definition) *Definition {
 	return nil
 }
 
-// entry returns what the entries of a list or map are; nil where that is not
-// known.
+// entry returns the definition of the entries of a list or map, or nil if unknown.
 func (e *Evaluator) entry(d *Definition) *Definition {
 	for at := d; at != nil; at = at.Refines {
 		if at.Schema.Entry != nil {
@@ -307,8 +305,8 @@ func (e *Evaluator) entry(d *Definition) *Definition {
 	return nil
 }
 
-// Within returns what a part of a value is, by keys and indices; nil where that
-// is not known. ok is false where there can be no such part.
+// Within returns the definition of a part of a value, by keys and indices, or nil if
+// unknown. ok is false if there can be no such part.
 func (e *Evaluator) Within(d *Definition, path ...string) (part *Definition, ok bool) {
 	for i, step := range path {
 		t := e.Type(d)

@@ -46,7 +46,7 @@ type entity struct {
 
 func (n *entity) Describe() (data.EntityKind, string) { return n.kind, n.name }
 
-func (n *entity) Lead(s data.Step) (data.Entity, data.Answer) {
+func (n *entity) Follow(s data.Step) (data.Entity, data.Answer) {
 	if s.Index == data.All {
 		s.Index = 0
 	}

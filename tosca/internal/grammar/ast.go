@@ -1,8 +1,7 @@
-// Package grammar reads service templates of the TOSCA Simple Profile into
-// definitions as they are written: every keyword known, every notation made
-// one, nothing inherited or evaluated yet. It follows imports within an
-// archive, serves TosKer's types and the normative ones from what is embedded,
-// and starts no goroutine.
+// Package grammar reads service templates into definitions as they are written. It knows
+// all keywords and unifies notations, but inherits and evaluates nothing. It follows
+// imports within an archive, has TosKer's types and the normative types embedded, and
+// starts no goroutine.
 package grammar
 
 import (
@@ -34,7 +33,7 @@ func (k Kind) String() string {
 	}[k]
 }
 
-// Ref is a name where it is written; its zero value means that none is.
+// Ref is a name with its position. The zero value means that no name is written.
 type Ref struct {
 	Name string
 	Pos  diag.Position
@@ -45,7 +44,7 @@ type Document struct {
 	File         string
 	Pos          diag.Position
 	Version      string
-	Embedded     bool // its file is not in the archive
+	Embedded     bool // not in the archive
 	Name         string
 	AppVersion   string
 	Description  string
@@ -56,12 +55,12 @@ type Document struct {
 	Types        [kinds][]*Type
 	Functions    []*FunctionDef  // of 2.0
 	Topology     *Topology       // topology_template, or service_template of 2.0
-	InputsRead   map[string]bool // names that a get_input in the file names, wherever it stands
+	InputsRead   map[string]bool // inputs that a get_input anywhere in the file names
 
 	keywords []*source.Node
 	imported []importedDoc
-	open     bool        // something that it imports is not at hand
-	unread   [kinds]bool // its types of a kind could not be read, and that was said
+	open     bool        // an import is missing
+	unread   [kinds]bool // types of this kind are unreadable (already reported)
 	scope    *Scope
 }
 
@@ -75,7 +74,7 @@ type Import struct {
 	URI        Ref    // namespace_uri of 1.x
 }
 
-// Repository is a place where artifacts are.
+// Repository is a location of artifacts.
 type Repository struct {
 	Pos        diag.Position
 	URL        string
@@ -86,10 +85,10 @@ type Repository struct {
 type FunctionDef struct {
 	Name        string
 	Pos         diag.Position
-	Doc         *Document // whose names the signatures use
+	Doc         *Document // resolves the types of the signatures
 	Signatures  []*Signature
 	Description string
-	Local       bool // it stands in a service template, and refines one outside
+	Local       bool // in a service template, where it refines another definition
 }
 
 // Signature is one way of calling a function of 2.0.
@@ -97,9 +96,9 @@ type Signature struct {
 	Pos            diag.Position
 	Arguments      []*Schema
 	Optional       []*Schema
-	Variadic       *Schema    // of the last argument, which may be there many times; nil: it may not
-	Result         *Schema    // nil: anything
-	Implementation *Operation // nil: the processor knows it
+	Variadic       *Schema    // of the last argument, if it may be repeated
+	Result         *Schema    // nil for any
+	Implementation *Operation // nil if built into the processor
 }
 
 // Topology is a topology template, or a service template of 2.0.
@@ -122,7 +121,7 @@ type Topology struct {
 type Output struct {
 	Name       string
 	Pos        diag.Position
-	Definition *Property // with its type and constraints, if it has any
+	Definition *Property // with type and constraints, if any
 	Value      *source.Node
 }
 
@@ -134,7 +133,7 @@ type NodeTemplate struct {
 	Type         Ref
 	Copy         Ref
 	Directives   []Ref
-	Abstract     diag.Position // of its node_filter or select directive, if one
+	Abstract     diag.Position // position of its node_filter or select directive
 	Filter       *NodeFilter
 	Count        *source.Node // of 2.0
 	Properties   *source.Node
@@ -145,19 +144,18 @@ type NodeTemplate struct {
 	Artifacts    []*Artifact
 }
 
-// Capability assigns a capability's properties in a template.
+// Capability assigns properties to a capability of a template.
 type Capability struct {
 	Name       string
 	Pos        diag.Position
-	Type       Ref // where 1.x has a type's name in place of values
+	Type       Ref // if 1.x has the name of a type in place of assignments
 	Properties *source.Node
 	Attributes *source.Node
 	Directives []Ref        // of 2.0
 	Counted    *source.Node // occurrences of 1.3
 }
 
-// Requirement is a requirement of a template. Most of the many that there are
-// name a node, and no more.
+// Requirement is a requirement of a template. Most requirements only name a node.
 type Requirement struct {
 	Name string
 	Pos  diag.Position
@@ -165,13 +163,13 @@ type Requirement struct {
 	*details
 }
 
-// details are what a requirement may say besides. All that say nothing have
-// those of noDetails.
+// details are the rare keywords of a requirement. Requirements without any share
+// noDetails.
 type details struct {
-	Index        *source.Node // of 2.0: which of the nodes made from the template Node
+	Index        *source.Node // of 2.0: of the node made from the template Node
 	Capability   Ref
 	Relationship Ref                   // a relationship template or type
-	Inline       *RelationshipTemplate // of a relationship written in place; nil: none
+	Inline       *RelationshipTemplate // an inline relationship; nil if none
 	Properties   *source.Node          // of Inline
 	Filter       diag.Position
 	NodeFilter   *NodeFilter
@@ -215,100 +213,50 @@ type Policy struct {
 	Triggers   []*Trigger
 }
 
-// Trigger says what a policy does, and when (TOSCA 1.3, 3.6.22).
+// Trigger is a trigger of a policy. Only its names are kept (TOSCA 1.3, 3.6.22).
 type Trigger struct {
-	Name      string
-	Pos       diag.Position
-	Event     Ref
-	Schedule  *source.Node
-	Target    *EventFilter
-	Condition *source.Node // a condition clause, or a map that holds one
-	Action    []*Activity
-
-	// How often and for how long the condition must hold, where that is not said
-	// within it.
-	Period, Evaluations, Method *source.Node
+	Name    string
+	Pos     diag.Position
+	Target  Ref   // the node template or type that it watches
+	Inlined []Ref // workflows
 }
 
-// EventFilter is the node, and of it the requirement or capability, that an
-// event is watched on (TOSCA 1.3, 3.6.21).
-type EventFilter struct {
-	Pos                           diag.Position
-	Node, Requirement, Capability Ref
-}
-
-// Workflow is an imperative workflow (TOSCA 1.3, 3.8.7).
+// Workflow is an imperative workflow. Only its inputs and names are kept (TOSCA 1.3,
+// 3.8.7).
 type Workflow struct {
-	Name           string
-	Pos            diag.Position
-	Inputs         []*Property
-	Preconditions  []*Precondition
-	Steps          []*Step
-	Outputs        []*Property
-	Implementation *Operation // nil: the steps say it
-}
-
-// Precondition is what must hold before a workflow runs.
-type Precondition struct {
-	Pos            diag.Position
-	Target         Ref
-	TargetRelation Ref
-	Condition      *source.Node
+	Name          string
+	Pos           diag.Position
+	Inputs        []*Property
+	Preconditions []Ref // their targets
+	Steps         []*Step
 }
 
 // Step is a step of a workflow.
 type Step struct {
-	Name           string
-	Pos            diag.Position
-	Target         Ref
-	TargetRelation Ref
-	Host           Ref
-	Filter         *source.Node
-	Activities     []*Activity
-	OnSuccess      []Ref
-	OnFailure      []Ref
+	Name    string
+	Pos     diag.Position
+	Target  Ref
+	Next    []Ref // steps
+	Inlined []Ref // workflows
 }
 
-// ActivityKind is what an activity does (TOSCA 1.3, 3.6.23).
-type ActivityKind string
-
-// The kinds of activities.
-const (
-	Delegate      ActivityKind = "delegate"
-	SetState      ActivityKind = "set_state"
-	CallOperation ActivityKind = "call_operation"
-	InlineFlow    ActivityKind = "inline"
-)
-
-// Activity is one activity of a step or trigger.
-type Activity struct {
-	Kind   ActivityKind
-	Pos    diag.Position
-	Ref    Ref // the workflow, state or operation
-	Inputs []*Property
-	State  *source.Node // a function that makes the state
-}
-
-// Substitution says what a topology can stand for (TOSCA 1.3, 3.8.13).
+// Substitution describes the node type that a topology can replace. Only its names are
+// kept (TOSCA 1.3, 3.8.13).
 type Substitution struct {
 	Pos          diag.Position
 	NodeType     Ref
-	Filter       *NodeFilter
 	Properties   []*Mapping
 	Attributes   []*Mapping
 	Capabilities []*Mapping
 	Requirements []*Mapping
-	Interfaces   []*Mapping // of an interface, each operation has its own in Parts
+	Operations   []*Mapping // by "interface.operation"
 }
 
 // Mapping maps a property, attribute, capability, requirement or operation of
 // the substituted node to one inside the topology.
 type Mapping struct {
-	Name       string
-	Pos        diag.Position
-	To         []Ref        // the path, such as a node template and its capability
-	Value      *source.Node // a value in its place; of a capability or requirement its properties
-	Attributes *source.Node // of a capability or requirement
-	Parts      []*Mapping
-	Count      int // of a requirement: how many of it are mapped so; -1: all that are left
+	Name  string
+	Pos   diag.Position
+	To    []Ref // the path, such as a node template and its capability
+	Parts []*Mapping
 }

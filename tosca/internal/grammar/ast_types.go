@@ -5,7 +5,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Type is a type of any kind; each kind uses the fields that its keywords fill.
+// Type is a type of any kind. Each kind uses the fields of its own keywords.
 type Type struct {
 	Kind         Kind
 	Name         string
@@ -14,16 +14,16 @@ type Type struct {
 	DerivedFrom  Ref
 	Version      Ref
 	Properties   []*Property
-	Empty        diag.Position // where properties are written without any
+	Empty        diag.Position // position of empty properties
 	Attributes   []*Property
 	Constraints  []*Constraint
 	Validation   *source.Node // of 2.0, instead of Constraints
 	Requirements []*RequirementDef
 	Capabilities []*CapabilityDef
-	Interfaces   []*Interface // of an interface type: itself, once
+	Interfaces   []*Interface // an interface type has itself here
 	Artifacts    []*Artifact
-	Key, Entry   *Schema   // of a data type that is derived from map or list
-	Scalar       ScalarDef // of a data type of 2.0 that is derived from scalar
+	Key, Entry   *Schema   // of a data type derived from map or list
+	Scalar       ScalarDef // of a data type of 2.0 derived from scalar
 	Targets      []Ref     // valid_target_types, targets of policy types, members of group types
 	Sources      []Ref     // valid_source_types, valid_source_node_types of 2.0
 	TargetNodes  []Ref     // valid_target_node_types of 2.0
@@ -31,12 +31,11 @@ type Type struct {
 	Triggers     []*Trigger
 	MIMEType     Ref
 	FileExt      []Ref
-	Unread       bool // of its parts, one could not be read, and that was said: it may have anything
+	Unread       bool // a part is unreadable (already reported), so it may have any member
 	written      *source.Node
 }
 
-// ScalarDef is what a data type of 2.0 that is derived from scalar says of its
-// units (TOSCA 2.0, 9.3.2).
+// ScalarDef is the definition of a scalar type's units (TOSCA 2.0, 9.3.2).
 type ScalarDef struct {
 	DataType  Ref
 	Units     *source.Node
@@ -49,15 +48,15 @@ type Property struct {
 	Name        string
 	Pos         diag.Position
 	Type        Ref
-	Short       *source.Node // of 1.x, where Type is all that is written
-	EntryType   Ref          // of Schema's entries, for the many that have no more than one level
+	Short       *source.Node // of 1.x, if only Type is written
+	EntryType   Ref          // type of the entries, if there is no deeper schema
 	Description string
 	Required    bool
-	RequiredPos diag.Position // where `required` is written, if it is
+	RequiredPos diag.Position // position of `required`
 	Status      Ref
 	Default     *source.Node
-	Value       *source.Node // fixed where it is defined
-	Mapping     *source.Node // of an output or attribute that is set by another
+	Value       *source.Node // a fixed value
+	Mapping     *source.Node // of an output or attribute that another one sets
 	Constraints []*Constraint
 	Validation  *source.Node  // of 2.0, instead of Constraints
 	Entry       []*Constraint // of the entries of a list or map
@@ -65,7 +64,7 @@ type Property struct {
 	EntrySchema *Schema
 }
 
-// Schema is what the keys or entries of a list or map are (TOSCA 1.3, 3.6.9).
+// Schema is a schema of the keys or entries of a list or map (TOSCA 1.3, 3.6.9).
 type Schema struct {
 	Pos         diag.Position
 	Type        Ref
@@ -89,14 +88,14 @@ type RequirementDef struct {
 	Capability         Ref // a type, or the name of a capability of the node type
 	Node               Ref
 	Relationship       Ref
-	Interfaces         []*Interface // of a relationship refined in place
-	RelationProperties []*Property  // of 2.0, of such a relationship
+	Interfaces         []*Interface // of an inline refinement of the relationship
+	RelationProperties []*Property  // of 2.0: of such a refinement
 	RelationAttributes []*Property
-	Related            diag.Position // where such a relationship is written, if it is
+	Related            diag.Position // position of such a refinement
 	Filter             *NodeFilter
 	Min, Max           int           // Max -1: unbounded
-	Counted            diag.Position // where occurrences or count_range is written, if it is
-	Short              bool          // written as its capability alone
+	Counted            diag.Position // position of occurrences or count_range
+	Short              bool          // only its capability is written
 }
 
 // CapabilityDef defines a capability of a node type.
@@ -111,22 +110,22 @@ type CapabilityDef struct {
 	Min, Max   int   // Max -1: unbounded
 }
 
-// NodeFilter says which nodes may be chosen (TOSCA 1.3, 3.6.5).
+// NodeFilter is a condition on the nodes to choose from (TOSCA 1.3, 3.6.5).
 type NodeFilter struct {
 	Pos          diag.Position
 	Properties   []*PropertyFilter
 	Capabilities []*CapabilityFilter
-	Validation   *source.Node // of 2.0, a condition instead of both
+	Validation   *source.Node // of 2.0, instead of the other fields
 }
 
-// CapabilityFilter is what a capability, named by its name or type, must have.
+// CapabilityFilter is a condition on a capability, by its name or type.
 type CapabilityFilter struct {
 	Name       string
 	Pos        diag.Position
 	Properties []*PropertyFilter
 }
 
-// PropertyFilter is what a property must fulfil (TOSCA 1.3, 3.6.4).
+// PropertyFilter is a condition on a property (TOSCA 1.3, 3.6.4).
 type PropertyFilter struct {
 	Name        string
 	Pos         diag.Position
@@ -147,23 +146,23 @@ type Interface struct {
 type Operation struct {
 	Name           string
 	Pos            diag.Position
-	File           string // the one it is written in: paths are relative to it
+	File           string // its file, to which paths are relative
 	Embedded       bool
 	Implementation Ref
-	Primary        *Artifact // of an implementation that is an artifact written in place
+	Primary        *Artifact // the implementation, if it is an inline artifact
 	Dependencies   []Ref
-	Inline         []*Artifact // those of Dependencies that are artifacts written in place
+	Inline         []*Artifact // the inline artifacts of Dependencies
 	Host           Ref         // operation_host
 	Timeout        int         // seconds
 	Inputs         []*Property
-	Outputs        []*Property // attribute mappings: what each is written to is its Mapping
+	Outputs        []*Property // each with the attribute that it is mapped to
 }
 
 // Artifact is an artifact of a template or type.
 type Artifact struct {
 	Name       string
 	Pos        diag.Position
-	In         string // the file it is written in: paths are relative to it
+	In         string // its file, to which paths are relative
 	Type       Ref
 	File       Ref
 	Repository Ref
@@ -172,11 +171,11 @@ type Artifact struct {
 	Algorithm  Ref
 	Deploy     Ref
 	Properties *source.Node
-	Computed   []*source.Node // the functions that stand for its file, version or checksum
-	long       bool           // written with keywords, and not as its file alone
+	Computed   []*source.Node // functions that compute its file, version or checksum
+	long       bool           // written with keywords
 }
 
-// Artifacts returns those that are written in place.
+// Artifacts returns the inline artifacts.
 func (o *Operation) Artifacts() []*Artifact {
 	if o.Primary == nil {
 		return o.Inline
@@ -184,18 +183,16 @@ func (o *Operation) Artifacts() []*Artifact {
 	return append([]*Artifact{o.Primary}, o.Inline...)
 }
 
-// Untyped reports whether the type is left out where keywords are written, so
-// that nothing says what the artifact is.
+// Untyped reports whether an artifact with keywords has no type.
 func (a *Artifact) Untyped() bool { return a.long && a.Type.Name == "" }
 
-// maxCompared bounds how many values of two definitions are compared: aliases
-// make a document of few lines a tree of many values.
+// maxCompared bounds the values compared, as aliases can expand a short document to a
+// large tree.
 const maxCompared = 10000
 
-// Same reports whether two types are one: also where two files of 1.x define it in
-// the same words, for what is imported with one namespace, name and version has
-// to be equivalent (TOSCA 1.0, 3.1.3.1). That their parents are the same is not
-// looked at, for these have to be so, too.
+// Same reports whether two types are equal. In 1.x, two files may define the same type,
+// as imports of one namespace, name and version must be equivalent (TOSCA 1.0, 3.1.3.1).
+// Parents are not compared, as they must be equivalent, too.
 func (t *Type) Same(other *Type) bool {
 	if t == other {
 		return true
@@ -207,8 +204,7 @@ func (t *Type) Same(other *Type) bool {
 	return t.written != nil && other.written != nil && same(t.written, other.written, &left)
 }
 
-// same reports whether two values are written alike; the order of keys says
-// nothing.
+// same reports whether two values are equal; the order of keys does not matter.
 func same(a, b *source.Node, left *int) bool {
 	*left--
 	switch {

@@ -11,9 +11,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// properties reads the definitions of a type's properties, or of the inputs of
-// its operations. What does not define anything is the value itself, as isValue
-// tells.
+// properties reads definitions of properties, or of the inputs of operations. isValue
+// reports whether an entry is a value, not a definition.
 func (r *reader) properties(n *source.Node, of string, isValue func(*source.Node) bool) []*Property {
 	var all []*Property
 	r.byName(n, of, func(k, v *source.Node) {
@@ -28,25 +27,25 @@ func (r *reader) properties(n *source.Node, of string, isValue func(*source.Node
 			of := fmt.Sprintf("%s: %q", of, p.Name)
 			r.property(p, v, of)
 			if r.doc.V2() {
-				r.never(v, of, "what is given to an operation, or a property,", "mapping")
+				r.reportMisplaced(v, of, "an input of an operation, or a property,", "mapping")
 			}
 		}
 	})
 	return all
 }
 
-// isInput tells what is given to an operation from a definition.
+// isInput reports whether an input is an assignment, not a definition.
 func (r *reader) isInput(n *source.Node) bool { return r.assigns || !n.IsNull() && !r.defines(n) }
 
-// isLoneInput tells an input that 1.3 writes as its value alone (TOSCA 1.3,
-// 3.6.14.2). Nobody can give it another one then, which is hardly meant.
+// isLoneInput reports whether an input of 1.3 is written as its value (TOSCA 1.3,
+// 3.6.14.2). The input is then fixed, which the author hardly means.
 func (r *reader) isLoneInput(n *source.Node) bool {
 	return r.doc.Version == version13 && !n.IsNull() && n.Kind != source.String && n.Kind != source.Map
 }
 
-// isFixed tells the value that a type gives to a property that it inherits from
-// a definition. In 1.3 a text may be either (TOSCA 1.3, 3.6.10.6), and a map that
-// calls no function is a definition.
+// isFixed reports whether an entry is a value for an inherited property. In 1.3 a string
+// may be a value or a type (TOSCA 1.3, 3.6.10.6), and a map without a function call is a
+// definition.
 func (r *reader) isFixed(n *source.Node) bool {
 	switch {
 	case n.IsNull():
@@ -56,14 +55,13 @@ func (r *reader) isFixed(n *source.Node) bool {
 	}
 	fixed := n.Kind != source.String && (n.Kind != source.Map || isCall(n))
 	if fixed && r.doc.Version != version13 {
-		r.Warnf(n.Pos(), code.Shape, "a value in the place of a definition is of TOSCA 1.3: it is that of the property that is inherited")
+		r.Warnf(n.Pos(), code.Shape, "a value in place of a definition needs TOSCA 1.3: it is read as the value of the inherited property")
 	}
 	return fixed
 }
 
-// attributes reads definitions of attributes, which have no short form in 2.0. In
-// 1.x a type may say by a function alone where the value comes from (TOSCA 1.3,
-// 13.4.1).
+// attributes reads definitions of attributes. 2.0 has no short form. In 1.x an attribute
+// of a type may be a function alone (TOSCA 1.3, 13.4.1).
 func (r *reader) attributes(n *source.Node, of string) []*Property {
 	if !r.doc.V2() {
 		for k, v := range n.Pairs() {
@@ -79,19 +77,18 @@ func (r *reader) attributes(n *source.Node, of string) []*Property {
 		all = append(all, p)
 		of := fmt.Sprintf("%s: %q", of, p.Name)
 		r.property(p, v, of)
-		r.never(v, of, "an attribute", "required", "value", "mapping")
+		r.reportMisplaced(v, of, "an attribute", "required", "value", "mapping")
 	})
 	return all
 }
 
-// inputs reads what a service template or a workflow is given: in 2.0, the short
-// form is the attribute that the value goes to, and no input has a value (TOSCA
-// 2.0, 9.8).
+// inputs reads the inputs of a service template or workflow. In 2.0 the short form is
+// the attribute that the input is mapped to, and an input has no value (TOSCA 2.0, 9.8).
 func (r *reader) inputs(n *source.Node, of string) []*Property {
 	if !r.doc.V2() {
 		for k, v := range n.Pairs() {
 			if r.isLoneInput(v) {
-				r.Warnf(v.Pos(), code.Shape, "%s: %q is a value alone, which it always has then: a definition has a type and perhaps a default", of, k.Text)
+				r.Warnf(v.Pos(), code.Shape, "%s: %q is a constant value: a definition has a type, and perhaps a default", of, k.Text)
 			}
 		}
 		return r.properties(n, of, r.isLoneInput)
@@ -106,13 +103,13 @@ func (r *reader) inputs(n *source.Node, of string) []*Property {
 		}
 		of := fmt.Sprintf("%s: %q", of, p.Name)
 		r.property(p, v, of)
-		r.never(v, of, "an input", "value")
+		r.reportMisplaced(v, of, "an input", "value")
 	})
 	return all
 }
 
-// never reports keywords that a definition would have elsewhere.
-func (r *reader) never(n *source.Node, of, what string, keys ...string) {
+// reportMisplaced reports keywords that a definition may have in other places only.
+func (r *reader) reportMisplaced(n *source.Node, of, what string, keys ...string) {
 	for k := range n.Pairs() {
 		if slices.Contains(keys, k.Text) {
 			r.Errorf(k.Pos(), code.Keyword, "%s: %s cannot have %q", of, what, k.Text)
@@ -120,16 +117,16 @@ func (r *reader) never(n *source.Node, of, what string, keys ...string) {
 	}
 }
 
-// parameterKeywords are the keywords of a parameter; those that are true tell
-// it from a value that happens to be a map.
+// parameterKeywords are the keywords of a parameter. Those that are true identify a
+// definition, as values that are maps rarely have them.
 var parameterKeywords = map[string]bool{
 	"type": true, "default": true, "required": true, "description": true, "value": true, "mapping": true, "validation": true,
 	"constraints": true, "status": false, "entry_schema": false, "key_schema": false, "metadata": false, "external-schema": false,
 }
 
-// isDefinition tells a parameter's definition from a value that happens to be
-// a map: it has nothing but keywords, or what is a slip of one. A type alone that
-// is not a name is a value.
+// isDefinition reports whether a map is the definition of a parameter, not a value: all
+// its keys are keywords, or misspelt keywords. A map with nothing but a type that is not
+// a name is a value.
 func isDefinition(n *source.Node) bool {
 	if n.Kind != source.Map {
 		return false
@@ -149,14 +146,14 @@ func isDefinition(n *source.Node) bool {
 	return defines
 }
 
-// tellingKeywords are those of parameterKeywords that are true.
+// tellingKeywords are those of parameterKeywords that identify a definition.
 var tellingKeywords = func() []string {
 	words := slices.Sorted(maps.Keys(parameterKeywords))
 	return slices.DeleteFunc(words, func(word string) bool { return !parameterKeywords[word] })
 }()
 
-// defines is isDefinition, and tells a little more: what has a type is one,
-// whatever else is in it, and in 2.0 schemas alone refine a definition.
+// defines is isDefinition, but also accepts a map with a type, and in 2.0 one with
+// schemas.
 func (r *reader) defines(n *source.Node) bool {
 	if isDefinition(n) {
 		return true
@@ -198,18 +195,18 @@ func (r *reader) property(p *Property, n *source.Node, of string) {
 	}
 }
 
-// statuses are what a definition may be (TOSCA 1.3, 3.6.10.3).
+// statuses are the valid statuses of a definition (TOSCA 1.3, 3.6.10.3).
 var statuses = []string{"supported", "unsupported", "experimental", "deprecated"}
 
 func (r *reader) status(n *source.Node, of string) Ref {
 	status := r.ref(n, of+": status")
 	if status.Name != "" && !r.doc.V2() && !slices.Contains(statuses, status.Name) {
-		r.Unknown(status.Pos, code.Shape, status.Name, statuses, "%s: status %q is none of TOSCA's: supported, unsupported, experimental, deprecated", of, status.Name)
+		r.Unknown(status.Pos, code.Shape, status.Name, statuses, "%s: status %q is not one of supported, unsupported, experimental, deprecated", of, status.Name)
 	}
 	return status
 }
 
-// schema reads what keys or entries are: a type, or more than that.
+// schema reads a key or entry schema: a type, or a map.
 func (r *reader) schema(n *source.Node, of string) *Schema {
 	s := &Schema{Pos: n.Pos()}
 	if n.IsNull() && r.doc.V2() {
@@ -247,8 +244,8 @@ var operators = []string{
 	"in_range", "valid_values", "length", "min_length", "max_length", "pattern", "schema",
 }
 
-// constraints reads a list of clauses, or a map of them. A value alone is what
-// the property must be equal to (TOSCA 1.3, 3.6.3.3).
+// constraints reads a list or map of constraint clauses. A value alone stands for
+// "equal" (TOSCA 1.3, 3.6.3.3).
 func (r *reader) constraints(n *source.Node, of string) []*Constraint {
 	var all []*Constraint
 	add := func(k, v *source.Node) {
@@ -275,8 +272,8 @@ func (r *reader) constraint(k, v *source.Node, of string) *Constraint {
 	return nil
 }
 
-// functions reads definitions of functions (TOSCA 2.0, 10.4). Those within a
-// service template refine those of the same name outside.
+// functions reads definitions of functions (TOSCA 2.0, 10.4). A definition in a service
+// template refines the one of the same name outside.
 func (r *reader) functions(local bool) func(*source.Node) {
 	return func(n *source.Node) {
 		r.byName(n, "functions", func(k, v *source.Node) {
@@ -297,9 +294,8 @@ func (r *reader) functions(local bool) func(*source.Node) {
 	}
 }
 
-// refined is a function with what a definition within a service template changes
-// of it: the implementations of signatures, in their order, and further
-// signatures.
+// refined returns a function as refined by a definition in a service template. That may
+// change the implementations of signatures, by their order, and add signatures.
 func (l *loader) refined(f, by *FunctionDef) *FunctionDef {
 	made := *by
 	made.Signatures = slices.Clone(f.Signatures)
@@ -320,8 +316,7 @@ func (l *loader) refined(f, by *FunctionDef) *FunctionDef {
 	return &made
 }
 
-// same reports whether a signature says of arguments and result what another one
-// says, or nothing.
+// same reports whether a signature has no arguments and result, or those of another one.
 func (s *Signature) same(as *Signature) bool {
 	said := len(s.Arguments) > 0 || len(s.Optional) > 0 || s.Variadic != nil || s.Result != nil
 	list := func(a, b []*Schema) bool { return slices.EqualFunc(a, b, (*Schema).same) }
@@ -338,7 +333,7 @@ func (s *Schema) same(as *Schema) bool {
 func (r *reader) signatures(n *source.Node, of string) []*Signature {
 	var all []*Signature
 	each := func(n *source.Node) { all = append(all, r.signature(n, of+": a signature")) }
-	if !n.IsNull() && n.Kind == source.Map { // the table of the standard has a map, its grammar a list
+	if !n.IsNull() && n.Kind == source.Map { // a map in the text of the standard, a list in its grammar
 		r.byName(n, of+": signatures", func(_, v *source.Node) { each(v) })
 		return all
 	}
@@ -360,7 +355,7 @@ func (r *reader) signature(n *source.Node, of string) *Signature {
 		}, everyVersion},
 	})
 	if variadic {
-		s.Variadic = &Schema{Pos: s.Pos} // of any type, where there are no arguments
+		s.Variadic = &Schema{Pos: s.Pos} // of any type if there are no arguments
 		for _, list := range [][]*Schema{s.Arguments, s.Optional} {
 			if len(list) > 0 {
 				s.Variadic = list[len(list)-1]

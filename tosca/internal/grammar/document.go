@@ -29,14 +29,14 @@ func readDocument(c *diag.Collector, file string, embedded bool, root *source.No
 	return doc
 }
 
-// Keywords are those that the file has, where they are written.
+// Keywords returns the top-level keys of the file.
 func (d *Document) Keywords() []*source.Node { return d.keywords }
 
-// Keywords are those that the topology has, where they are written.
+// Keywords returns the keys of the topology.
 func (t *Topology) Keywords() []*source.Node { return t.keywords }
 
-// checkNamespace keeps TOSCA's own namespace for what TOSCA approved (TOSCA 1.3,
-// 3.1.3.1): a file that defines nothing but types by TOSCA's names may be that.
+// checkNamespace reports types in TOSCA's own namespace (TOSCA 1.3, 3.1.3.1). A file
+// with nothing else may be a copy of the normative types, so that is a warning.
 func (r *reader) checkNamespace() {
 	doc := r.doc
 	_, path, _ := strings.Cut(doc.Namespace.Name, "://")
@@ -63,7 +63,7 @@ func (r *reader) documentFields() []field {
 	known := []field{
 		{"tosca_definitions_version", ignored, everyVersion},
 		{"metadata", r.metadata, everyVersion},
-		{"template_name", r.setText(&doc.Name, "template_name"), first}, // where early drafts have them
+		{"template_name", r.setText(&doc.Name, "template_name"), first}, // as in early drafts
 		{"template_version", r.setText(&doc.AppVersion, "template_version"), first},
 		{"template_author", ignored, first},
 		{"description", r.setText(&doc.Description, "description"), everyVersion},
@@ -120,20 +120,20 @@ func (r *reader) repositories(n *source.Node) {
 	})
 }
 
-// imports reads a list of imports; early drafts have a map of them.
+// imports reads a list of imports, or a map as in early drafts.
 func (r *reader) imports(n *source.Node) {
 	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
-		r.byName(n, "imports", func(_, v *source.Node) { r.anImport(v) })
+		r.byName(n, "imports", func(_, v *source.Node) { r.readImport(v) })
 		return
 	}
 	if !n.IsNull() && n.Kind != source.List {
-		r.doc.open = true // what it was to import is not known
+		r.doc.open = true // the missing file is unknown
 	}
 	r.items(n, "imports", func(item *source.Node) {
 		if !r.doc.V2() && !item.IsNull() && item.Kind == source.Map && len(item.Keys) == 1 && !importKeyword[item.Keys[0].Text] {
 			item = item.Items[0] // the named notation
 		}
-		r.anImport(item)
+		r.readImport(item)
 	})
 }
 
@@ -142,8 +142,8 @@ var importKeyword = map[string]bool{
 	"namespace_uri": true, "description": true, "metadata": true,
 }
 
-// anImport reads the single-line and the multi-line notation.
-func (r *reader) anImport(item *source.Node) {
+// readImport reads the single-line or multi-line notation.
+func (r *reader) readImport(item *source.Node) {
 	i, before := Import{Pos: item.Pos()}, r.Errors()
 	if item.IsScalar() {
 		i.File = r.text(item, "an import")
@@ -161,7 +161,7 @@ func (r *reader) anImport(item *source.Node) {
 		})
 	}
 	switch {
-	case i.File == "" && i.Profile == "" && r.Errors() > before: // said so
+	case i.File == "" && i.Profile == "" && r.Errors() > before: // already reported
 		r.doc.open = true
 	case i.File == "" && i.Profile == "" && r.doc.V2():
 		r.doc.open = true
@@ -182,8 +182,8 @@ func (r *reader) anImport(item *source.Node) {
 	}
 }
 
-// The versions of TOSCA. What differs between those of 1.x differs so little
-// that every keyword of one is read in all.
+// The versions of TOSCA. Versions of 1.x differ so little that their keywords are valid
+// in all of them.
 const (
 	version10 = "tosca_simple_yaml_1_0"
 	version13 = "tosca_simple_yaml_1_3"
@@ -193,14 +193,14 @@ const (
 var versions = []string{version10, "tosca_simple_yaml_1_1", "tosca_simple_yaml_1_2", version13, version20}
 
 var (
-	// Drafts of 1.0 had a third number, and 1.0 allows for its namespace instead.
+	// Drafts of 1.0 had a third number. 1.0 also allows its namespace.
 	draftVersion = regexp.MustCompile(`^(tosca_simple_yaml_1_[0-3])_[0-9]$`)
 	namespaceURI = regexp.MustCompile(`^https?://docs\.oasis-open\.org/tosca/(?:ns/)?simple/(?:yaml/)?1\.([0-3])/?$`)
-	// A profile that builds on 1.x, such as the one for network functions.
+	// A profile based on 1.x, such as the one for network functions.
 	otherProfile = regexp.MustCompile(`^tosca_simple_profile_for_[a-z0-9_]+$`)
 )
 
-// in says which versions have a keyword.
+// in is the set of versions that have a keyword.
 type in uint8
 
 const (
@@ -209,24 +209,23 @@ const (
 	second          // 2.0
 )
 
-// instead are the keywords that 2.0 has in place of those of 1.x.
-var instead = map[string]string{
+// replacements maps keywords of 1.x to those that replace them in 2.0.
+var replacements = map[string]string{
 	"topology_template": "service_template", "constraints": "validation",
 	"valid_target_types": "valid_capability_types", "valid_source_types": "valid_source_node_types",
 	"file": "url", "namespace_prefix": "namespace", "preconditions": "precondition",
 }
 
-// suits reports whether the document's version has a keyword; one that it has not
-// is an error. What 2.0 dropped is still understood and read, so that no more is
-// said than that.
-func (r *reader) suits(k *source.Node, versions in, of string) bool {
+// isValidKeyword reports whether the keyword may be read. A keyword of another version is an
+// error, but those dropped in 2.0 are read all the same, to avoid further errors.
+func (r *reader) isValidKeyword(k *source.Node, versions in, of string) bool {
 	switch {
 	case versions == second && !r.doc.V2():
 		r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 2.0, and the file is of 1.x", of, k.Text)
 		return false
 	case versions == first && r.doc.V2():
-		if other := instead[k.Text]; other != "" {
-			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 has %q in its place", of, k.Text, other)
+		if other := replacements[k.Text]; other != "" {
+			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 has %q instead", of, k.Text, other)
 		} else {
 			r.Errorf(k.Pos(), code.Other, "%s: keyword %q is one of TOSCA 1.x; 2.0 does not have it", of, k.Text)
 		}
@@ -234,8 +233,8 @@ func (r *reader) suits(k *source.Node, versions in, of string) bool {
 	return true
 }
 
-// version reads which version of TOSCA the file is of. Where that is not known,
-// the file is read as one of 1.x or, by its keywords, as one of 2.0.
+// version reads the TOSCA version. If it is unknown, the keywords decide between 1.x and
+// 2.0.
 func (r *reader) version(root *source.Node) {
 	v := root.Get("tosca_definitions_version")
 	if root.Get("service_template") != nil {
@@ -256,7 +255,7 @@ func (r *reader) version(root *source.Node) {
 	}
 	if known != "" {
 		r.doc.Version = known
-		r.comesFirst(root)
+		r.checkVersionFirst(root)
 		return
 	}
 	if otherProfile.MatchString(v.Text) {
@@ -267,8 +266,8 @@ func (r *reader) version(root *source.Node) {
 	r.Unknown(v.Pos(), code.Version, v.Text, versions, "unknown tosca_definitions_version %q: 1.0 to 1.3 of the Simple Profile and 2.0 are read", v.Text)
 }
 
-// versionOf is the version of TOSCA that a file names, in any way; empty if there
-// is none such.
+// versionOf returns the TOSCA version that a text names in any notation, or an empty
+// string.
 func versionOf(text string) string {
 	if slices.Contains(versions, text) {
 		return text
@@ -282,9 +281,9 @@ func versionOf(text string) string {
 	return ""
 }
 
-// comesFirst reports a file that does not begin with its version, before which
-// nobody knows how to read it (TOSCA 1.0 to 1.3, 3.1.2; 2.0, 6.1).
-func (r *reader) comesFirst(root *source.Node) {
+// checkVersionFirst reports a file that does not begin with its version (TOSCA 1.0 to
+// 1.3, 3.1.2; 2.0, 6.1).
+func (r *reader) checkVersionFirst(root *source.Node) {
 	first, section := root.Keys[0], "TOSCA 1.0 to 1.3, 3.1.2"
 	if r.doc.V2() {
 		section = "TOSCA 2.0, 6.1"
@@ -294,9 +293,9 @@ func (r *reader) comesFirst(root *source.Node) {
 	}
 }
 
-// V2 reports whether the rules of TOSCA 2.0 apply, instead of those of 1.x.
+// V2 reports whether the rules of TOSCA 2.0 apply, not those of 1.x.
 func (d *Document) V2() bool { return d != nil && d.Version == version20 }
 
-// V13 reports whether a document is of 1.3, which says more than what was before
-// it.
+// V13 reports whether the document is of 1.3, which has more rules than earlier
+// versions.
 func (d *Document) V13() bool { return d.Version == version13 }

@@ -20,19 +20,19 @@ var (
 	toskerTypes  = regexp.MustCompile(`^(tosker-types.*|tosker)\.ya?ml$`)
 	toskoseTypes = regexp.MustCompile(`^toskose-types\.ya?ml$`)
 	hasScheme    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
-	// The Simple Profile, which 2.0 imports by name (TOSCA 2.0, 6.7.2).
+	// The Simple Profile, which documents of 2.0 import by name (TOSCA 2.0, 6.7.2).
 	simpleProfile = regexp.MustCompile(`^org\.oasis-open\.(tosca\.)?simple(:.*)?$`)
 	definesName   = regexp.MustCompile(`(?m)^["']?profile["']?[ \t]*:[ \t]*(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'#][^\r\n]*?))[ \t]*(?:[ \t]#[^\n]*)?\r?$`)
 )
 
-// away reports what is not at hand. That is no fault of the document, but what
-// it could define is not known.
-func (l *loader) away(doc *Document, i Import, code, format string, args ...any) {
+// missingImport reports a missing import as a warning: the document is not at fault, but
+// definitions are unknown.
+func (l *loader) missingImport(doc *Document, i Import, code, format string, args ...any) {
 	doc.open = true
 	l.Warnf(i.Pos, code, format, args...)
 }
 
-// resolve finds what an import names; nil where a diagnostic says why not.
+// resolve returns the document that an import names, or nil with a diagnostic.
 func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 	if i.Profile != "" {
 		return l.profile(doc, i)
@@ -52,10 +52,10 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 		l.Unknown(i.Pos, code.ImportRepo, i.Repository, keys(doc.Repositories), "import %q: unknown repository %q", i.File, i.Repository)
 		return nil, nil
 	case i.Repository != "":
-		l.away(doc, i, code.ImportFetch, "import %q is in repository %q, and nothing is fetched: names that it may define are not checked", i.File, i.Repository)
+		l.missingImport(doc, i, code.ImportFetch, "import %q is in repository %q, and nothing is fetched: names that it may define are not checked", i.File, i.Repository)
 		return nil, nil
 	case hasScheme.MatchString(i.File):
-		l.away(doc, i, code.ImportFetch, "import %q is a URL, and nothing is fetched: names that it may define are not checked", i.File)
+		l.missingImport(doc, i, code.ImportFetch, "import %q is a URL, and nothing is fetched: names that it may define are not checked", i.File)
 		return nil, nil
 	}
 	name, ok := Within(doc.File, i.File)
@@ -63,7 +63,7 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 		name, ok = outside(doc.File, i.File)
 	}
 	if !ok && l.lone {
-		l.away(doc, i, code.Import, "import %q leads out of the folder of the template, and its name is not that of a YAML file: names that it may define are not checked", i.File)
+		l.missingImport(doc, i, code.Import, "import %q is outside of the folder of the template, and not a YAML file: names that it may define are not checked", i.File)
 		return nil, nil
 	}
 	if !ok {
@@ -74,9 +74,8 @@ func (l *loader) resolve(doc *Document, i Import) (*Document, error) {
 	return l.imported(doc, i, name)
 }
 
-// tosker returns TosKer's types. A file of this name that is at hand is a copy of
-// them, with mistakes in what was published: of it is read what the embedded one does
-// not define.
+// tosker returns TosKer's types. Published copies have errors, so only definitions that
+// the embedded file lacks are read from a copy.
 func (l *loader) tosker(doc *Document, i Import) (*Document, error) {
 	types := l.builtin(toskerFile)
 	name, ok := Within(doc.File, i.File)
@@ -91,7 +90,7 @@ func (l *loader) tosker(doc *Document, i Import) (*Document, error) {
 	}
 	data, err := l.archive.ReadFile(name, source.MaxBytes)
 	if err != nil {
-		return types, nil //nolint:nilerr // what is not there, or cannot be read, is not needed
+		return types, nil //nolint:nilerr // a missing or unreadable copy is not needed
 	}
 	own := l.without(name, data, types)
 	l.docs[name] = own
@@ -99,8 +98,8 @@ func (l *loader) tosker(doc *Document, i Import) (*Document, error) {
 	return own, nil
 }
 
-// without reads a document without the types that another one defines; what it adds
-// to these becomes a part of the other one.
+// without reads a document without the types that another one defines. Additional
+// members of those types are added to the other document.
 func (l *loader) without(name string, data []byte, types *Document) *Document {
 	root, bad := source.ParseWith(name, data, source.Options{ListKeys: listKeys})
 	l.Add(bad...)
@@ -144,8 +143,7 @@ func (l *loader) without(name string, data []byte, types *Document) *Document {
 	return own
 }
 
-// replaceBuiltin puts a document in the place of an embedded one, also where that was
-// imported before.
+// replaceBuiltin replaces an embedded document, also in earlier imports.
 func (l *loader) replaceBuiltin(name string, made *Document) {
 	was := l.embedded[name]
 	l.embedded[name] = made
@@ -158,11 +156,11 @@ func (l *loader) replaceBuiltin(name string, made *Document) {
 	}
 }
 
-// parts are what a type may have more of.
+// parts are the keywords whose entries are merged.
 var parts = []string{"properties", "attributes", "capabilities", "interfaces"}
 
-// merged is a type, as it is written, or one of its parts with the entries of another
-// that it lacks, if there are some.
+// merged returns a map with the additional entries of another one, or nil if there are
+// none.
 func merged(to, from *source.Node, known []string) (made *source.Node, added bool) {
 	names, items := slices.Clone(to.Keys), slices.Clone(to.Items)
 	for k, v := range from.Pairs() {
@@ -179,8 +177,8 @@ func merged(to, from *source.Node, known []string) (made *source.Node, added boo
 	return source.At(source.Map, names, items, to), added
 }
 
-// imported reads what an import names. What is not there, or no YAML, is an error;
-// that names are unknown which it may define is not another.
+// imported reads an imported file. A missing or invalid file is an error; the names that
+// it may define are not reported again.
 func (l *loader) imported(doc *Document, i Import, name string) (*Document, error) {
 	if len(l.docs) >= maxFiles {
 		l.Errorf(i.Pos, code.TooManyFiles, "import %q: at most %d files are imported", i.name(), maxFiles)
@@ -191,10 +189,10 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 	var bad diag.List
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && l.lone && strings.HasPrefix(i.File, "/"):
-		l.away(doc, i, code.Import, "import %q begins at the root of a repository, which the folder of the template is not: names that it may define are not checked", i.File)
+		l.missingImport(doc, i, code.Import, "import %q begins at the root of a repository, which the folder of the template is not: names that it may define are not checked", i.File)
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid):
-		l.gone(doc, i, name)
+		l.reportMissingFile(doc, i, name)
 		return nil, nil
 	case errors.As(err, &bad):
 		for _, d := range bad {
@@ -202,7 +200,7 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 		}
 		return nil, nil
 	case err != nil:
-		var cause *fs.PathError // a folder, or what may not be read
+		var cause *fs.PathError // a folder, or no permission
 		if errors.As(err, &cause) {
 			err = cause.Err
 		}
@@ -212,12 +210,12 @@ func (l *loader) imported(doc *Document, i Import, name string) (*Document, erro
 	return target, nil
 }
 
-// gone reports a file that is not there. An archive is whole; what a template imports
-// that is read by itself may be elsewhere, unless its name is a slip.
-func (l *loader) gone(doc *Document, i Import, name string) {
-	near := l.beside(doc, i, name)
+// reportMissingFile reports a missing file. An archive must be complete. A lone template
+// may import files from elsewhere, unless the name looks like a misspelling.
+func (l *loader) reportMissingFile(doc *Document, i Import, name string) {
+	near := l.similarFile(doc, i, name)
 	if near == "" && l.lone {
-		l.away(doc, i, code.Import, "import %q is not at hand (looked for %q): names that it may define are not checked", i.File, name)
+		l.missingImport(doc, i, code.Import, "import %q is not at hand (looked for %q): names that it may define are not checked", i.File, name)
 		return
 	}
 	where := "in the archive"
@@ -230,9 +228,8 @@ func (l *loader) gone(doc *Document, i Import, name string) {
 	})
 }
 
-// beside returns the file that an import may have meant: one that lies where it was
-// looked for, and whose name is nearly the same.
-func (l *loader) beside(doc *Document, i Import, name string) string {
+// similarFile returns a file in the same folder with a similar name.
+func (l *loader) similarFile(doc *Document, i Import, name string) string {
 	found, err := fs.ReadDir(l.archive, path.Dir(name))
 	if err != nil {
 		return ""
@@ -256,7 +253,7 @@ func (l *loader) beside(doc *Document, i Import, name string) string {
 	return i.File[:strings.LastIndexByte(i.File, '/')+1] + near
 }
 
-// yamlStem is the name of a file without what says that it is YAML.
+// yamlStem returns a file name without its YAML extension.
 func yamlStem(name string) (stem string, isYAML bool) {
 	ext := path.Ext(name)
 	isYAML = ext == ".yaml" || ext == ".yml"
@@ -273,11 +270,10 @@ func (i Import) name() string {
 	return i.File
 }
 
-// profile finds a profile by its name: in the archive, or among what is
-// embedded.
+// profile returns a profile by its name, from the archive or embedded.
 func (l *loader) profile(doc *Document, i Import) (*Document, error) {
 	if i.Profile == doc.Profile.Name {
-		return nil, nil // it is its own
+		return nil, nil // the document's own
 	}
 	if l.profiles == nil {
 		if err := l.findProfiles(); err != nil {
@@ -290,18 +286,18 @@ func (l *loader) profile(doc *Document, i Import) (*Document, error) {
 	if simpleProfile.MatchString(i.Profile) {
 		return l.builtin(profileFile), nil
 	}
-	l.away(doc, i, code.Profile, "profile %q is not at hand: names that it may define are not checked", i.Profile)
+	l.missingImport(doc, i, code.Profile, "profile %q is not at hand: names that it may define are not checked", i.Profile)
 	return nil, nil
 }
 
-// findProfiles looks through the YAML files of the archive for the profiles
-// that they define. A file that cannot be read defines none.
+// findProfiles finds the profiles that YAML files of the archive define. It skips
+// unreadable files.
 func (l *loader) findProfiles() error {
 	l.profiles = map[string]string{}
 	budget := 2 * source.MaxBytes
 	return fs.WalkDir(l.archive, ".", func(name string, entry fs.DirEntry, err error) error {
 		if _, isYAML := yamlStem(name); err != nil || entry.IsDir() || !isYAML || budget <= 0 {
-			return nil //nolint:nilerr // what cannot be read is said where it is imported
+			return nil //nolint:nilerr // reported where it is imported
 		}
 		data, err := l.archive.ReadFile(name, source.MaxBytes)
 		if err != nil {
@@ -316,17 +312,16 @@ func (l *loader) findProfiles() error {
 	})
 }
 
-// outside resolves a path that leads out of the folder of a lone template, to a file
-// that may be a definition (TOSCA 2.0, 6.8.2.2).
+// outside resolves a path outside of the folder of a lone template, if it may be a
+// definition (TOSCA 2.0, 6.8.2.2).
 func outside(file, name string) (string, bool) {
 	joined := path.Join(path.Dir(file), name)
 	_, isYAML := yamlStem(joined)
 	return joined, isYAML && strings.HasPrefix(joined, "../") && !strings.HasPrefix(name, "/") && !strings.Contains(name, `\`)
 }
 
-// Within resolves a path that is written in a file of the archive, relative to
-// that file; ok is false when it leaves the archive. A leading slash means the
-// archive's root.
+// Within resolves a path relative to a file of the archive. ok is false if the path
+// leaves the archive. A leading slash stands for the archive's root.
 func Within(file, name string) (string, bool) {
 	if strings.Contains(name, `\`) || name == "" {
 		return "", false

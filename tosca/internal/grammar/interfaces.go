@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// standardType is also written where the interface's name is meant.
+// standardType may be written in place of the interface's name.
 const standardType = "tosca.interfaces.node.lifecycle.Standard"
 
 func (r *reader) interfaces(n *source.Node, of string) []*Interface {
@@ -30,13 +30,13 @@ func (r *reader) interfaces(n *source.Node, of string) []*Interface {
 			r.interfaceKeyword(i, k, v, of)
 		})
 	})
-	r.onceEach(all, of)
+	r.checkDuplicates(all, of)
 	return all
 }
 
-// onceEach checks that no operation is there twice: among the keywords and below
-// `operations`, or in an interface that is here by both of its names.
-func (r *reader) onceEach(all []*Interface, of string) {
+// checkDuplicates reports operations that are defined twice: as a keyword and in
+// `operations`, or in an interface and again by its other name.
+func (r *reader) checkDuplicates(all []*Interface, of string) {
 	seen := map[string]diag.Position{}
 	for _, i := range all {
 		for _, o := range i.Operations {
@@ -46,17 +46,17 @@ func (r *reader) onceEach(all []*Interface, of string) {
 	}
 }
 
-// once reports the second of two definitions of a name.
+// once reports the second definition of a name.
 func (r *reader) once(seen map[string]diag.Position, name string, at diag.Position, of string) {
 	if first, again := seen[name]; again {
-		r.Errorf(at, code.Together, "%s is here twice (first in line %d)", of, first.Line)
+		r.Errorf(at, code.Together, "%s is defined twice (first in line %d)", of, first.Line)
 		return
 	}
 	seen[name] = at
 }
 
-// interfaceKeyword reads what interfaces and their types have. Operations stand
-// among the keywords (1.0 to 1.2), or below `operations` (1.3).
+// interfaceKeyword reads keywords of interfaces and interface types. Operations are
+// keywords themselves (1.0 to 1.2), or entries of `operations` (1.3).
 func (r *reader) interfaceKeyword(i *Interface, k, v *source.Node, of string) {
 	switch k.Text {
 	case "inputs":
@@ -68,7 +68,7 @@ func (r *reader) interfaceKeyword(i *Interface, k, v *source.Node, of string) {
 	default:
 		if !r.common(k, v, of) {
 			if r.doc.V2() {
-				r.Errorf(k.Pos(), code.Other, "%s: operation %q stands outside of \"operations\", as in TOSCA 1.2", of, k.Text)
+				r.Errorf(k.Pos(), code.Other, "%s: operation %q is outside of \"operations\", as in TOSCA 1.2", of, k.Text)
 			}
 			i.Operations = append(i.Operations, r.operation(k, v, of, "operation"))
 		}
@@ -77,7 +77,7 @@ func (r *reader) interfaceKeyword(i *Interface, k, v *source.Node, of string) {
 
 func (r *reader) operations(n *source.Node, of, what string) []*Operation {
 	var all []*Operation
-	if n.Kind == source.List && !r.doc.V2() { // names without more
+	if n.Kind == source.List && !r.doc.V2() { // a list of names
 		r.items(n, of, func(item *source.Node) {
 			all = append(all, r.operation(item, source.Scalar(source.Null, "", item), of, what))
 		})
@@ -87,8 +87,8 @@ func (r *reader) operations(n *source.Node, of, what string) []*Operation {
 	return all
 }
 
-// operation reads an operation or notification (TOSCA 1.3, 3.6.17 and 3.6.19;
-// 2.0, 11.4 to 11.7). Its short form is its implementation.
+// operation reads an operation or notification (TOSCA 1.3, 3.6.17 and 3.6.19; 2.0, 11.4
+// to 11.7). Its short form is the implementation.
 func (r *reader) operation(k, v *source.Node, of, what string) *Operation {
 	o := &Operation{Name: k.Text, Pos: k.Pos(), File: r.doc.File, Embedded: r.doc.Embedded}
 	of += ": " + what + " " + diag.Quote(o.Name)
@@ -108,8 +108,8 @@ func (r *reader) operation(k, v *source.Node, of, what string) *Operation {
 	return o
 }
 
-// mappings reads outputs: what attribute each is written to, or in 2.0 also a
-// definition with its type.
+// mappings reads outputs: the attribute that each is mapped to, or in 2.0 also a
+// definition.
 func (r *reader) mappings(n *source.Node, of string) []*Property {
 	var all []*Property
 	r.byName(n, of, func(k, v *source.Node) {
@@ -119,7 +119,7 @@ func (r *reader) mappings(n *source.Node, of string) []*Property {
 			of := fmt.Sprintf("%s: %q", of, p.Name)
 			r.property(p, v, of)
 			if r.doc.V2() {
-				r.never(v, of, "an output of an operation", "value")
+				r.reportMisplaced(v, of, "an output of an operation", "value")
 			}
 			return
 		}
@@ -136,7 +136,7 @@ func (r *reader) implementation(o *Operation, n *source.Node, of string) {
 		o.Implementation = r.ref(n, of)
 		return
 	}
-	if n.Get("file") != nil && !r.doc.V2() { // an artifact written in place
+	if n.Get("file") != nil && !r.doc.V2() { // an inline artifact
 		o.Primary, o.Implementation = r.inlineArtifact(n, of)
 		return
 	}
@@ -156,7 +156,7 @@ func (r *reader) implementation(o *Operation, n *source.Node, of string) {
 	})
 }
 
-// inlineArtifact reads an artifact by its name or file, or written in place.
+// inlineArtifact reads the name or file of an artifact, or an inline artifact.
 func (r *reader) inlineArtifact(n *source.Node, of string) (*Artifact, Ref) {
 	if n.Kind != source.Map {
 		return nil, r.ref(n, of)
@@ -169,10 +169,10 @@ func (r *reader) inlineArtifact(n *source.Node, of string) (*Artifact, Ref) {
 	return a, a.File
 }
 
-// timeouts are the units of time of 1.3, in seconds.
+// timeouts are the time units of 1.3, in seconds.
 var timeouts = map[string]float64{"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
-// timeout is a number of seconds, or since 1.3 with a unit of time.
+// timeout reads a number of seconds, or since 1.3 a number with a unit.
 func (r *reader) timeout(o *Operation, n *source.Node, of string) {
 	if n.Kind == source.String {
 		number := strings.TrimRight(n.Text, "abcdefghijklmnopqrstuvwxyz ")
@@ -185,7 +185,7 @@ func (r *reader) timeout(o *Operation, n *source.Node, of string) {
 	r.setInt(&o.Timeout, of)(n)
 }
 
-// artifacts reads artifacts by their names (TOSCA 1.3, 3.6.7; 2.0, 12.2).
+// artifacts reads artifacts by name (TOSCA 1.3, 3.6.7; 2.0, 12.2).
 func (r *reader) artifacts(n *source.Node, of string) []*Artifact {
 	var all []*Artifact
 	r.definitions(n, of+": artifacts", func(k, v *source.Node) {
@@ -198,7 +198,7 @@ func (r *reader) artifacts(n *source.Node, of string) []*Artifact {
 		}
 		a.long = true
 		r.artifact(a, v, of)
-		if a.File.Name != "" && a.Type.Name == "" && (r.doc.V2() || !r.assigns) { // of a template of 1.x the type may be that of its type's artifact
+		if a.File.Name != "" && a.Type.Name == "" && (r.doc.V2() || !r.assigns) { // a template of 1.x may inherit the type
 			r.Errorf(a.Pos, code.Untyped, "%s has no type", of)
 		}
 	})
@@ -227,6 +227,6 @@ func (r *reader) artifact(a *Artifact, n *source.Node, of string) {
 		r.Errorf(a.Pos, code.Untyped, "%s needs a file", of)
 	}
 	if a.Checksum.Name != "" && n.Get("checksum_algorithm").IsNull() {
-		r.Errorf(a.Checksum.Pos, code.Untyped, "%s has a checksum, and no checksum_algorithm that says which", of)
+		r.Errorf(a.Checksum.Pos, code.Untyped, "%s has a checksum, but no checksum_algorithm", of)
 	}
 }

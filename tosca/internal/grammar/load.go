@@ -13,10 +13,10 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// maxFiles bounds the documents of one application.
+// maxFiles bounds the number of documents.
 const maxFiles = 1000
 
-// Archive is what documents are read from.
+// Archive is the source of documents.
 type Archive interface {
 	fs.FS
 	ReadFile(name string, limit int64) ([]byte, error)
@@ -28,15 +28,15 @@ type loader struct {
 	embedded map[string]*Document
 	docs     map[string]*Document // of the archive, by path
 	order    []*Document
-	used     map[string]bool   // of embedded
-	profiles map[string]string // paths of the files that define profiles; nil: not looked for yet
-	lone     bool              // there may be files outside of the archive
-	work     int               // done to build scopes
+	used     map[string]bool   // of embedded, by name
+	profiles map[string]string // paths by profile; nil until needed
+	lone     bool              // files outside of the archive may be imported
+	work     int               // to build scopes
 }
 
-// Load reads the document entry and all that it imports, and returns them, the
-// entry first; none where the entry itself cannot be read. The error is for
-// what is no fault of the documents.
+// Load reads the entry document and all its imports, and returns them, the entry first.
+// It returns none if the entry is unreadable. The error is not about the documents'
+// content.
 func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector) ([]*Document, error) {
 	embedded, err := builtins()
 	if err != nil {
@@ -70,7 +70,7 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 		l.buildScope(d, embedded[normativeFile])
 	}
 	for _, name := range []string{toskerFile, toskoseFile} {
-		if types := l.embedded[name]; types.scope == nil { // with more than is embedded
+		if types := l.embedded[name]; types.scope == nil { // extended by a copy
 			l.buildScope(types, embedded[normativeFile])
 		}
 	}
@@ -81,7 +81,7 @@ func Load(ctx context.Context, archive Archive, entry string, c *diag.Collector)
 	return all, nil
 }
 
-// borrow lets documents of 1.x know what those know that import them.
+// borrow lets documents of 1.x use types of the documents that import them.
 func borrow(docs []*Document) {
 	borrows := map[*Document]bool{docs[0]: true}
 	for _, doc := range docs {
@@ -113,8 +113,7 @@ func (l *loader) file(name string) (*Document, error) {
 	return doc, nil
 }
 
-// read makes a document, empty where it is not YAML: what it may define is not known
-// then.
+// read returns the document, or an empty one with unknown definitions if it is not YAML.
 func read(c *diag.Collector, name string, data []byte, embedded bool) *Document {
 	root, bad := source.ParseWith(name, data, source.Options{ListKeys: listKeys})
 	c.Add(bad...)
@@ -124,8 +123,8 @@ func read(c *diag.Collector, name string, data []byte, embedded bool) *Document 
 	return readDocument(c, name, embedded, root)
 }
 
-// listKeys tells from an entry of a file that its keys may be lists and maps:
-// 2.0 has them in mappings, and where functions make keys.
+// listKeys reports whether a top-level entry shows that keys may be lists and maps, as
+// in mappings and computed keys of 2.0.
 func listKeys(key, value string) bool {
 	return key == "tosca_definitions_version" && value == version20
 }
@@ -143,9 +142,8 @@ func (l *loader) follow(doc *Document) error {
 	return nil
 }
 
-// inputsRead gathers the names that get_input is given anywhere in a file, also
-// where nothing is evaluated. What aliases stand for is walked each time: the
-// parser bounds how much that is.
+// inputsRead returns the inputs that a get_input anywhere in a file names, also where
+// nothing is evaluated. It walks aliases each time; the parser bounds their expansion.
 func inputsRead(root *source.Node) map[string]bool {
 	found := map[string]bool{}
 	var walk func(n *source.Node)
@@ -178,10 +176,9 @@ func readName(found map[string]bool, arg *source.Node) {
 //go:embed types/*.yaml
 var embedded embed.FS
 
-// The embedded files: TOSCA's normative types, which every document of 1.x
-// knows, those that its examples use and that anyone may define otherwise, the
-// profile of the normative ones that documents of 2.0 import by name, TosKer's, and
-// Toskose's own.
+// The embedded files: the normative types, known to each document of 1.x; the types of
+// the standard's examples, which documents may redefine; the profile of the normative
+// types for 2.0; TosKer's types; and Toskose's own.
 const (
 	normativeFile = "types/tosca-simple.yaml"
 	examplesFile  = "types/tosca-non-normative.yaml"
@@ -190,8 +187,7 @@ const (
 	toskoseFile   = "types/toskose-types.yaml"
 )
 
-// builtins reads the embedded documents, once for all that is loaded: they are
-// complete then, and never changed.
+// builtins reads the embedded documents once. They are immutable.
 var builtins = sync.OnceValues(func() (map[string]*Document, error) {
 	l := &loader{Collector: &diag.Collector{}, embedded: map[string]*Document{}}
 	for _, file := range []string{normativeFile, examplesFile, profileFile, toskerFile, toskoseFile} {

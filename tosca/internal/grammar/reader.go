@@ -14,19 +14,20 @@ import (
 type reader struct {
 	*diag.Collector
 	doc     *Document
-	assigns bool // within a template: inputs are values, never definitions
+	assigns bool // within a template, where inputs are values, not definitions
 	inType  bool // within a type
-	refines bool // within what may refine something: a schema of 2.0 may inherit its type
+	refines bool // within a refinement, where a schema of 2.0 may inherit its type
 }
 
-// field is a keyword, what reads its value, and which versions have it.
+// field is a keyword with the function that reads its value, and the versions that have
+// it.
 type field struct {
 	key  string
 	read func(*source.Node)
 	in   in
 }
 
-// ignored are values that say nothing to anybody but people.
+// ignored reads values without effect.
 func ignored(*source.Node) {}
 
 // fields reads a map by its keywords; of names the subject, as in `node
@@ -44,7 +45,7 @@ keys:
 	for k, v := range n.Pairs() {
 		for _, f := range known {
 			if f.key == k.Text {
-				if r.suits(k, f.in, of) {
+				if r.isValidKeyword(k, f.in, of) {
 					f.read(v)
 				}
 				continue keys
@@ -66,28 +67,28 @@ keys:
 	}
 }
 
-// unknownKeyword reports a keyword and returns the one that it is surely a
-// misspelling of, or an empty string: what stands there is read as that, so that
-// all that is wrong is said at once, and nothing is missed for the slip's sake.
+// unknownKeyword reports an unknown keyword. It returns the keyword that it is a clear
+// misspelling of, or an empty string. The caller reads the value as that of the keyword,
+// so that all errors are reported at once.
 func (r *reader) unknownKeyword(k *source.Node, of string, known []field) string {
 	var names []string
 	for _, f := range known {
 		if f.in == everyVersion || f.in == second == r.doc.V2() {
-			names = append(names, strings.Clone(f.key)) // else a table of keywords would live as long as its suggestions
+			names = append(names, strings.Clone(f.key)) // else suggestions would keep the table of keywords alive
 		}
 	}
 	return r.Unknown(k.Pos(), code.Keyword, k.Text, append(names, "description", "metadata"), "%s: unknown keyword %q", of, k.Text)
 }
 
-// missing reports a keyword that must be there, unless it is there and wrong, or
-// stands in what is not a map, which is said already.
+// missing reports a missing keyword. It reports nothing if the keyword has an invalid
+// value, or n is not a map, as that is already reported.
 func (r *reader) missing(n *source.Node, at diag.Position, key, of string) {
 	if n.IsNull() || n.Kind == source.Map && n.Get(key).IsNull() {
 		r.Errorf(at, code.Untyped, "%s has no %s", of, key)
 	}
 }
 
-// common reads the keywords that everything has (TOSCA 2.0, 5.3).
+// common reads the keywords that all definitions have (TOSCA 2.0, 5.3).
 func (r *reader) common(k, v *source.Node, of string) bool {
 	switch k.Text {
 	case "description":
@@ -100,7 +101,7 @@ func (r *reader) common(k, v *source.Node, of string) bool {
 	return true
 }
 
-// refining reads what may refine what a type inherits.
+// refining wraps a function that reads definitions which may refine inherited ones.
 func (r *reader) refining(read func(*source.Node)) func(*source.Node) {
 	return func(n *source.Node) {
 		r.refines = true
@@ -109,8 +110,9 @@ func (r *reader) refining(read func(*source.Node)) func(*source.Node) {
 	}
 }
 
-// texts checks a map of texts, whose values may be of any type in 2.0 (TOSCA
-// 1.3, 3.6.2; 2.0, 5.3.1), and are maps in types that people have.
+// texts checks a map of strings, such as metadata (TOSCA 1.3, 3.6.2). In 2.0 the values
+// may be of any type (TOSCA 2.0, 5.3.1). Maps in types of 1.x are common, so they are a
+// warning.
 func (r *reader) texts(n *source.Node, of string) {
 	r.byName(n, of, func(k, v *source.Node) {
 		switch {
@@ -162,15 +164,15 @@ func (r *reader) items(n *source.Node, of string, each func(*source.Node)) {
 	}
 }
 
-// entries walks a list of maps with one key each, or a map, which documents of
-// 1.x write in its place.
+// entries walks a list of maps with one key each. Documents of 1.x may have a map
+// replacements.
 func (r *reader) entries(n *source.Node, of string, each func(key, value *source.Node)) {
 	r.entriesOrAlone(n, of, each, func(item *source.Node) {
 		r.Errorf(item.Pos(), code.Shape, "%s: each entry must be one name and its value", of)
 	})
 }
 
-// entriesOrAlone is entries for a list that may have scalars as well.
+// entriesOrAlone is entries for a list that may have scalars, too.
 func (r *reader) entriesOrAlone(n *source.Node, of string, each func(key, value *source.Node), alone func(*source.Node)) {
 	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
 		r.byName(n, of, each)
@@ -188,8 +190,8 @@ func (r *reader) entriesOrAlone(n *source.Node, of string, each func(key, value 
 	})
 }
 
-// definitions walks a map of definitions by name, or a list of maps with one key
-// each, which documents of 1.x write in its place.
+// definitions walks a map of definitions by name. Documents of 1.x may have a list of
+// maps with one key each instead.
 func (r *reader) definitions(n *source.Node, of string, each func(key, value *source.Node)) {
 	if r.doc.V2() {
 		r.byName(n, of, each)
@@ -198,9 +200,8 @@ func (r *reader) definitions(n *source.Node, of string, each func(key, value *so
 	r.entries(n, of, each)
 }
 
-// text reads a string; up to 1.3 a number is fine where a name is meant, and in
-// 2.0 it needs quotes (TOSCA 2.0, 9.1.1.1). What names it comes in pieces, which
-// are put together for a message only.
+// text reads a string. Up to 1.3 a number may stand for a name; in 2.0 it needs quotes
+// (TOSCA 2.0, 9.1.1.1). The parts of the subject are joined for messages only.
 func (r *reader) text(n *source.Node, of ...string) string {
 	switch {
 	case n.IsNull():
@@ -214,7 +215,7 @@ func (r *reader) text(n *source.Node, of ...string) string {
 	return n.Text
 }
 
-// ref reads a name together with its place.
+// ref reads a name with its position.
 func (r *reader) ref(n *source.Node, of ...string) Ref {
 	return Ref{Name: r.text(n, of...), Pos: n.Pos()}
 }
@@ -227,13 +228,13 @@ func (r *reader) setRef(to *Ref, of ...string) func(*source.Node) {
 	return func(n *source.Node) { *to = r.ref(n, of...) }
 }
 
-// isCall reports whether a value is a function of 2.0 with its arguments.
+// isCall reports whether a value is a function call of 2.0.
 func (r *reader) isCall(n *source.Node) bool {
 	return r.doc.V2() && n != nil && n.Kind == source.Map && len(n.Keys) == 1 &&
 		strings.HasPrefix(n.Keys[0].Text, "$") && !strings.HasPrefix(n.Keys[0].Text, "$$")
 }
 
-// setComputed is setRef for what a function may make as well (TOSCA 2.0, 10.1).
+// setComputed is setRef for a value that a function may compute (TOSCA 2.0, 10.1).
 func (r *reader) setComputed(to *Ref, computed *[]*source.Node, of ...string) func(*source.Node) {
 	return func(n *source.Node) {
 		if r.isCall(n) {
@@ -255,8 +256,7 @@ func (r *reader) setBool(to *bool, of string) func(*source.Node) {
 	}
 }
 
-// setRefs reads a list of names. A lone name stands for a list of one up to
-// 1.3.
+// setRefs reads a list of names. Up to 1.3 a single name may stand for a list.
 func (r *reader) setRefs(to *[]Ref, parts ...string) func(*source.Node) {
 	return func(n *source.Node) {
 		of := strings.Join(parts, "")
@@ -267,14 +267,14 @@ func (r *reader) setRefs(to *[]Ref, parts ...string) func(*source.Node) {
 	}
 }
 
-// setNode keeps a value as it is written; an empty one is none.
+// setNode keeps a value as it is written.
 func setNode(to **source.Node) func(*source.Node) { return func(n *source.Node) { *to = n } }
 
 func (r *reader) setAssignments(to **source.Node, of ...string) func(*source.Node) {
 	return func(n *source.Node) { *to = r.assignments(n, of...) }
 }
 
-// setMap is setAssignments for what is one value: nothing is kept of what is not a map.
+// setMap is setAssignments, but keeps only maps.
 func (r *reader) setMap(to **source.Node, of string) func(*source.Node) {
 	return func(n *source.Node) {
 		if n = r.assignments(n, of); !n.IsNull() && n.Kind == source.Map {
@@ -283,8 +283,8 @@ func (r *reader) setMap(to **source.Node, of string) func(*source.Node) {
 	}
 }
 
-// assignments keeps a map of values by their names. What is none is said so, and
-// kept as an empty text: nobody can tell what is missing of it.
+// assignments returns a map of values by name. It reports other values, and returns an
+// empty string for them, as it is unknown which assignments are missing.
 func (r *reader) assignments(n *source.Node, of ...string) *source.Node {
 	if n.IsNull() {
 		return nil
@@ -307,7 +307,7 @@ func (r *reader) setInt(to *int, of string) func(*source.Node) {
 	}
 }
 
-// refs reads a list of names; a lone name stands for a list of one.
+// refs reads a list of names, or a single name.
 func (r *reader) refs(n *source.Node, of string) []Ref {
 	if !n.IsNull() && n.IsScalar() {
 		return []Ref{r.ref(n, of)}

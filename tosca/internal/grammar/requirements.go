@@ -15,7 +15,7 @@ import (
 func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
 	var all []*RequirementDef
 	seen := map[string]diag.Position{}
-	r.sequenced(n, of)
+	r.warnAboutMap(n, of)
 	r.entries(n, of+": requirements", func(k, v *source.Node) {
 		d := &RequirementDef{Name: k.Text, Pos: k.Pos(), Min: 1, Max: 1}
 		if r.doc.V2() {
@@ -47,7 +47,7 @@ func (r *reader) requirementDefs(n *source.Node, of string) []*RequirementDef {
 	return all
 }
 
-// relationshipDef reads a relationship's type, with what is refined of it.
+// relationshipDef reads the type and refinements of a relationship.
 func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
 	if n.Kind != source.Map {
 		d.Relationship = r.ref(n, of)
@@ -62,7 +62,7 @@ func (r *reader) relationshipDef(d *RequirementDef, n *source.Node, of string) {
 	})
 }
 
-// occurrences reads a range; high is -1 where it has no end.
+// occurrences reads a range; high is -1 if it is unbounded.
 func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
 	if n.Kind == source.List && len(n.Items) == 2 && (!r.doc.V2() || n.Items[0].Kind == source.Int && (n.Items[1].Kind == source.Int || n.Items[1].Text == "UNBOUNDED")) {
 		low, errLow := strconv.Atoi(n.Items[0].Text)
@@ -81,9 +81,8 @@ func (r *reader) occurrences(n *source.Node, of string) (low, high int) {
 	return 0, -1
 }
 
-// capabilityDefs reads the capabilities of a node type (TOSCA 1.3, 3.7.2; 2.0,
-// 8.2). An example of 1.x lists their types alone, which name them, too (TOSCA
-// 1.3, 3.10.3.15.3).
+// capabilityDefs reads the capabilities of a node type (TOSCA 1.3, 3.7.2; 2.0, 8.2). An
+// example of 1.x has a list of types, which are also the names (TOSCA 1.3, 3.10.3.15.3).
 func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 	var all []*CapabilityDef
 	alone := func(n *source.Node) {
@@ -115,7 +114,7 @@ func (r *reader) capabilityDefs(n *source.Node, of string) []*CapabilityDef {
 	return all
 }
 
-// capabilities reads what a node template assigns to its capabilities.
+// capabilities reads the assignments of a node template to its capabilities.
 func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 	var all []*Capability
 	r.definitions(n, of+": capabilities", func(k, v *source.Node) {
@@ -139,20 +138,19 @@ func (r *reader) capabilities(n *source.Node, of string) []*Capability {
 	return all
 }
 
-// sequenced warns of requirements of 1.x that are a map, as many documents write
-// them: a list says in which order they are fulfilled (TOSCA 1.0, 3.6.8.3 and
-// 3.7.3.1; 1.3, 3.7.9.3).
-func (r *reader) sequenced(n *source.Node, of string) {
+// warnAboutMap warns of requirements that are a map in 1.x, as in many documents. A list
+// defines the order of requirements (TOSCA 1.0, 3.6.8.3 and 3.7.3.1; 1.3, 3.7.9.3).
+func (r *reader) warnAboutMap(n *source.Node, of string) {
 	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
 		r.Warnf(n.Pos(), code.Shape, "%s: requirements are a list in TOSCA, not a map: put a dash before each", of)
 	}
 }
 
-// requirements reads what a node template requires.
+// requirements reads the requirements of a node template.
 func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 	var all []*Requirement
 	if !n.IsNull() && n.Kind == source.Map && !r.doc.V2() {
-		r.sequenced(n, of)
+		r.warnAboutMap(n, of)
 		r.byName(n, of+": requirements", func(k, v *source.Node) { all = append(all, r.requirement(k, v, of)) })
 		return all
 	}
@@ -160,7 +158,7 @@ func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 		all = slices.Grow(all, len(n.Items))
 	}
 	r.items(n, of+": requirements", func(item *source.Node) {
-		if !r.doc.V2() && !item.IsNull() && item.IsScalar() { // a requirement that the type fills
+		if !r.doc.V2() && !item.IsNull() && item.IsScalar() { // a requirement that the type completes
 			all = append(all, &Requirement{Name: item.Text, Pos: item.Pos(), details: noDetails})
 			return
 		}
@@ -173,8 +171,8 @@ func (r *reader) requirements(n *source.Node, of string) []*Requirement {
 	return all
 }
 
-// requirement reads the short form, the name of a node template, and the long
-// one (TOSCA 1.3, 3.8.2; 2.0, 8.5).
+// requirement reads the short form, a node template's name, or the long form (TOSCA 1.3,
+// 3.8.2; 2.0, 8.5).
 func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 	q := &Requirement{Name: k.Text, Pos: k.Pos(), details: noDetails}
 	if v.Kind != source.Map {
@@ -205,8 +203,8 @@ func (r *reader) requirement(k, v *source.Node, of string) *Requirement {
 	return q
 }
 
-// target reads the node that a requirement names; since 2.0 it may be one of
-// those that a template makes.
+// target reads the node that a requirement names. Since 2.0 it may be one of the nodes
+// made from a template.
 func (r *reader) target(q *Requirement, n *source.Node, of string) {
 	switch {
 	case n.Kind != source.List || !r.doc.V2():
@@ -221,8 +219,8 @@ func (r *reader) target(q *Requirement, n *source.Node, of string) {
 	}
 }
 
-// relationship reads a relationship's name, or one that is written in place:
-// its type with properties, or in 1.0 a whole template.
+// relationship reads the name of a relationship, or an inline one: its type with
+// properties, or in 1.0 a whole template.
 func (r *reader) relationship(q *Requirement, n *source.Node, of string) {
 	if n.IsScalar() {
 		q.Relationship = r.ref(n, of)
@@ -238,8 +236,7 @@ func (r *reader) relationship(q *Requirement, n *source.Node, of string) {
 	q.Relationship, q.Properties = q.Inline.Type, q.Inline.Properties
 }
 
-// nodeFilter reads the filter of 1.x, properties and capabilities, and the
-// condition that takes its place in 2.0.
+// nodeFilter reads a filter: properties and capabilities in 1.x, a condition in 2.0.
 func (r *reader) nodeFilter(n *source.Node, of string) *NodeFilter {
 	f := &NodeFilter{Pos: n.Pos()}
 	if r.doc.V2() && n.Get("properties") == nil && n.Get("capabilities") == nil {
@@ -253,8 +250,8 @@ func (r *reader) nodeFilter(n *source.Node, of string) *NodeFilter {
 	return f
 }
 
-// capabilityFilters reads which capabilities a node must have, by their names or
-// types, and what their properties must fulfil.
+// capabilityFilters reads the capabilities that a node must have, by name or type, with
+// conditions on their properties.
 func (r *reader) capabilityFilters(n *source.Node, of string) []*CapabilityFilter {
 	var all []*CapabilityFilter
 	alone := func(n *source.Node) { all = append(all, &CapabilityFilter{Name: n.Text, Pos: n.Pos()}) }
@@ -270,8 +267,8 @@ func (r *reader) capabilityFilters(n *source.Node, of string) []*CapabilityFilte
 	return all
 }
 
-// propertyFilters reads what properties must fulfil: a constraint or several, or
-// the value itself.
+// propertyFilters reads conditions on properties: a constraint, several constraints, or
+// a value.
 func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 	var all []*PropertyFilter
 	r.entries(n, of+": properties", func(k, v *source.Node) {
@@ -302,18 +299,17 @@ func (r *reader) propertyFilters(n *source.Node, of string) []*PropertyFilter {
 	return all
 }
 
-// Software and Entries are the constraints by which a filter of TosKer's documents
-// asks for what a map of a container has: software by its versions, and all else as
-// it is written.
+// Software and Entries are constraints for filters of TosKer's documents on maps of a
+// container: software by its versions, and other entries as they are written.
 const (
 	Software = "supported_sw"
 	Entries  = "entries"
 )
 
-// listed are the maps of TosKer's containers, of which a filter may list entries.
+// listed are the maps of TosKer's containers whose entries a filter may list.
 var listed = []string{Software, "ports", "env_variable", "share_data"}
 
-// mapsOf are the maps of a list of them, or the map alone.
+// mapsOf returns the maps of a list, or the one map.
 func mapsOf(v *source.Node) []*source.Node {
 	if v.Kind == source.List {
 		return v.Items
@@ -321,7 +317,7 @@ func mapsOf(v *source.Node) []*source.Node {
 	return []*source.Node{v}
 }
 
-// namesEntries reports whether a filter on a map lists entries, and no constraints.
+// namesEntries reports whether a filter on a map lists entries, not constraints.
 func namesEntries(v *source.Node) bool {
 	maps := mapsOf(v)
 	return len(maps) > 0 && !slices.ContainsFunc(maps, func(m *source.Node) bool {
@@ -330,7 +326,7 @@ func namesEntries(v *source.Node) bool {
 	})
 }
 
-// entries makes one map of them all.
+// entries merges all of them into one map.
 func entries(property string, v *source.Node) *Constraint {
 	var keys, items []*source.Node
 	for _, m := range mapsOf(v) {
@@ -356,7 +352,7 @@ func (r *reader) clause(n *source.Node, of string) *source.Node {
 	return n
 }
 
-// isCall reports whether a value of 1.x is made by a function.
+// isCall reports whether a value is a function call of 1.x.
 func isCall(n *source.Node) bool {
 	return n.Kind == source.Map && len(n.Keys) == 1 && slices.Contains([]string{
 		"get_input", "get_property", "get_attribute", "get_operation_output", "get_nodes_of_type", "get_artifact", "concat", "join", "token",

@@ -10,15 +10,14 @@ import (
 	"github.com/toskose/toskose/tosca/internal/code"
 )
 
-// importedDoc is a document together with the import that brought it.
+// importedDoc is a document with the import that names it.
 type importedDoc struct {
 	doc *Document
 	by  Import
 }
 
-// Scope is what names mean in a document: of its own types, those that it
-// imports, under their prefix if they have one, and before 2.0 the normative
-// ones.
+// Scope resolves names in a document: its own types, imported types with their prefixes,
+// and before 2.0 the normative types.
 type Scope struct {
 	types        [kinds]map[string]*Type
 	functions    map[string]*FunctionDef
@@ -26,24 +25,24 @@ type Scope struct {
 	prefixes     []string
 	open         bool
 	unread       [kinds]bool
-	sorted       [kinds]func() []string // the names of types
-	sortedCalls  func() []string        // the names of functions
-	importer     *Scope                 // of a document of 1.x: of the first one that imports it
+	sorted       [kinds]func() []string // names of types
+	sortedCalls  func() []string        // names of functions
+	importer     *Scope                 // for 1.x, the first document that imports it
 }
 
 // Scope returns the document's scope.
 func (d *Document) Scope() *Scope { return d.scope }
 
-// Open reports whether something that the document imports, itself or through
-// another, is not at hand: a name that is not known may be defined there.
+// Open reports whether a direct or indirect import is missing. Unknown names may be
+// defined there.
 func (s *Scope) Open() bool { return s.open }
 
-// Unread reports whether types of a kind could not be read, so that a name that is
-// not known may be one of theirs. That was said where they are written.
+// Unread reports whether types of a kind are unreadable (already reported). Unknown
+// names may be theirs.
 func (s *Scope) Unread(kind Kind) bool { return s.unread[kind] }
 
-// Lookup finds a type by the name that a document knows it by; nil if none. One of 1.x
-// knows those of the documents that import it, too, though it should not.
+// Lookup returns a type by its name in the document, or nil. A document of 1.x also
+// knows the types of documents that import it, though it should not.
 func (s *Scope) Lookup(kind Kind, name string) *Type {
 	t := s.lookup(kind, name)
 	for up := s.importer; t == nil && up != nil && name != ""; up = up.importer {
@@ -52,7 +51,7 @@ func (s *Scope) Lookup(kind Kind, name string) *Type {
 	return t
 }
 
-// Borrowed reports whether a document knows a type only by one that imports it.
+// Borrowed reports whether only a document that imports this one defines the type.
 func (s *Scope) Borrowed(kind Kind, name string) bool {
 	return s.lookup(kind, name) == nil && s.Lookup(kind, name) != nil
 }
@@ -62,8 +61,8 @@ func (s *Scope) lookup(kind Kind, name string) *Type {
 	if t := types[name]; t != nil || name == "" {
 		return t
 	}
-	// The short forms of normative types (TOSCA 1.3, 5.2): tosca:Root, and plain
-	// Root; where they are imported under a prefix, with that.
+	// The short forms of normative types (TOSCA 1.3, 5.2): tosca:Root and Root, with the
+	// prefix of their import.
 	at := strings.LastIndexByte(name, ':') + 1
 	prefix, short := name[:at], name[at:]
 	for _, full := range normativePrefixes[kind] {
@@ -87,7 +86,7 @@ func (s *Scope) lookup(kind Kind, name string) *Type {
 			return t
 		}
 	}
-	// A prefix with a dot, as some write it.
+	// A prefix with a dot, as in some documents.
 	for _, p := range s.prefixes {
 		if rest, ok := strings.CutPrefix(name, strings.TrimSuffix(p, ":")+"."); ok && types[p+rest] != nil {
 			return types[p+rest]
@@ -110,9 +109,8 @@ var normativePrefixes = [kinds][]string{
 	PolicyType: {"tosca.policies."},
 }
 
-// otherNames are names that the texts give to normative types and that are not
-// made of the name of the type: those of 1.0 and 1.1, which 1.2 changed, and a
-// shorthand name or two (TOSCA 1.3, 5.9.9 and 9.1.4).
+// otherNames are other names of normative types: names in 1.0 and 1.1, which 1.2
+// changed, and shorthand names (TOSCA 1.3, 5.9.9 and 9.1.4).
 var otherNames = [kinds]map[string]string{
 	NodeType: {
 		"tosca.nodes.BlockStorage":  "tosca.nodes.Storage.BlockStorage",
@@ -125,27 +123,24 @@ var otherNames = [kinds]map[string]string{
 	},
 }
 
-// Names lists the names of a kind, sorted, once: they are only read.
+// Names returns the sorted names of a kind. The result must not be changed.
 func (s *Scope) Names(kind Kind) []string { return s.sorted[kind]() }
 
-// Function finds a function that the document or one that it imports defines;
-// nil if none.
+// Function returns a function that the document or an import defines, or nil.
 func (s *Scope) Function(name string) *FunctionDef { return s.functions[name] }
 
-// FunctionNames lists the functions that are defined, sorted, once: they are only
-// read.
+// FunctionNames returns the sorted names of functions. The result must not be changed.
 func (s *Scope) FunctionNames() []string { return s.sortedCalls() }
 
-// Repository finds a repository that the document or one that it imports
-// defines; nil if none.
+// Repository returns a repository that the document or an import defines, or nil.
 func (s *Scope) Repository(name string) *Repository { return s.repositories[name] }
 
-// RepositoryNames lists the repositories that are defined, sorted.
+// RepositoryNames returns the sorted names of repositories.
 func (s *Scope) RepositoryNames() []string { return keys(s.repositories) }
 
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// fill adds the types of a document whose names nothing else has.
+// fill adds the types of a document whose names are not in use.
 func (s *Scope) fill(from *Document) {
 	for kind, types := range from.Types {
 		for _, t := range types {
@@ -166,9 +161,9 @@ func (l *loader) define(s *Scope, doc *Document, at route) {
 				s.types[kind][name] = t
 			case l.normative(t) || l.normative(other):
 				l.replace(s, doc, t, other, name)
-			case at.doc != doc && other.Doc != doc && t.Same(other): // either will do
+			case at.doc != doc && other.Doc != doc && t.Same(other): // the same type
 			default:
-				at.complain(l, doc, t, other, name)
+				at.reportDuplicate(l, doc, t, other, name)
 			}
 		}
 	}
@@ -182,8 +177,8 @@ func (l *loader) define(s *Scope, doc *Document, at route) {
 	}
 }
 
-// defineFunction adds a function. One that a service template defines is for its
-// own document, and refines the one of its name that comes from elsewhere.
+// defineFunction adds a function. A definition in a service template is for its own
+// document, and refines the imported function of its name.
 func (l *loader) defineFunction(s *Scope, doc *Document, at route, f *FunctionDef) {
 	name := at.prefix + f.Name
 	other := s.functions[name]
@@ -195,20 +190,20 @@ func (l *loader) defineFunction(s *Scope, doc *Document, at route, f *FunctionDe
 		s.functions[name] = l.refined(other, f)
 	case other.Local:
 		made := l.refined(f, other)
-		made.Local = false // what comes next collides
+		made.Local = false // a further definition collides
 		s.functions[name] = made
 	default:
 		l.Errorf(at.by.Pos, code.TypeTwice, "function %q is defined in %s and in %s", name, other.Doc.File, f.Doc.File)
 	}
 }
 
-// normative reports whether a type is one of those that come with TOSCA.
+// normative reports whether a type is one of TOSCA's own.
 func (l *loader) normative(t *Type) bool {
 	return t.Doc == l.embedded[normativeFile] || t.Doc == l.embedded[profileFile]
 }
 
-// replace lets a document define a normative type itself, as those do that
-// bring the normative types with them.
+// replace lets a document redefine a normative type, as documents do that include the
+// normative types.
 func (l *loader) replace(s *Scope, doc *Document, t, other *Type, name string) {
 	own := other
 	if l.normative(other) {
@@ -220,8 +215,9 @@ func (l *loader) replace(s *Scope, doc *Document, t, other *Type, name string) {
 	}
 }
 
-// complain says at the second definition of a name where the first one is.
-func (r route) complain(l *loader, doc *Document, t, other *Type, name string) {
+// reportDuplicate reports the second definition of a name, with the position of the
+// first.
+func (r route) reportDuplicate(l *loader, doc *Document, t, other *Type, name string) {
 	if theirs, ours := t.Doc.Namespace.Name, other.Doc.Namespace.Name; theirs != "" && ours != "" && theirs != ours && other.Doc == doc {
 		l.Warnf(r.by.Pos, code.TypeTwice, "%s %q of namespace %q is hidden by the one that is defined here: import it with a namespace_prefix", t.Kind, name, theirs)
 		return
@@ -232,18 +228,17 @@ func (r route) complain(l *loader, doc *Document, t, other *Type, name string) {
 	l.Errorf(t.Pos, code.TypeTwice, "%s %q is defined here, and in %s", t.Kind, name, other.Pos)
 }
 
-// route is a document as it is seen from another: what is imported by an
-// import with a prefix is under that prefix.
+// route is a chain of imports to a document. Prefixes of the chain apply to the
+// document's names.
 type route struct {
 	doc    *Document
 	prefix string
 	by     Import
-	from   *route // what imports it; nil: it is where the walk begins
-	deep   int    // how many documents lead to it
+	from   *route // nil at the first document
+	depth  int    // length of the chain
 }
 
-// within reports whether a document is reached, or imports what is, so that it
-// would import itself.
+// within reports whether a document is on the route, so that it imports itself.
 func (r *route) within(doc *Document) bool {
 	for ; r != nil; r = r.from {
 		if r.doc == doc {
@@ -253,16 +248,16 @@ func (r *route) within(doc *Document) bool {
 	return false
 }
 
-// The work of all scopes is bounded: files that all import each other make a
-// product. Its unit is an import that is followed.
+// Limits of the work for all scopes, as files that import each other make a product. The
+// unit is an import.
 const (
 	maxScoped = 128 << 20
-	perName   = 16 // a definition that is put in a scope
+	perName   = 16 // a definition in a scope
 )
 
-// scoped counts work; it is false when there was too much, which is reported
-// once.
-func (l *loader) scoped(work int, doc *Document) bool {
+// spendScopeWork counts work and reports whether the limit is not exceeded. The first
+// excess is reported to the user.
+func (l *loader) spendScopeWork(work int, doc *Document) bool {
 	before := l.work
 	if l.work = min(before+work, 2*maxScoped); before <= maxScoped && l.work > maxScoped {
 		l.Errorf(diag.Position{File: doc.File}, code.TooManyFiles, "the files import each other too often: too many names would have to be kept")
@@ -270,14 +265,14 @@ func (l *loader) scoped(work int, doc *Document) bool {
 	return l.work <= maxScoped
 }
 
-// walk goes through all that a document imports, the nearest first.
+// walk visits all imports of a document, breadth first.
 type walk struct {
-	doc   *Document
-	queue []*route
-	seen  map[place]bool
-	met   map[*Document]bool // the documents of seen
-	scope *Scope
-	known map[string]bool // the prefixes of scope
+	doc     *Document
+	queue   []*route
+	seen    map[place]bool
+	visited map[*Document]bool // the documents of seen
+	scope   *Scope
+	known   map[string]bool // the prefixes of scope
 }
 
 type place struct {
@@ -288,16 +283,16 @@ type place struct {
 func (w *walk) add(r route) {
 	at := place{r.doc, r.prefix}
 	if !w.seen[at] {
-		w.seen[at], w.met[r.doc] = true, true
+		w.seen[at], w.visited[r.doc] = true, true
 		w.queue = append(w.queue, &r)
 	}
 }
 
-// follow goes on with what a document imports.
+// follow adds the imports of a document.
 func (w *walk) follow(at *route) (work int) {
 	for i := range at.doc.imported {
 		to := &at.doc.imported[i]
-		next := route{doc: to.doc, prefix: at.prefix, by: at.by, from: at, deep: at.deep + 1}
+		next := route{doc: to.doc, prefix: at.prefix, by: at.by, from: at, depth: at.depth + 1}
 		if at.doc == w.doc {
 			next.by = to.by
 		}
@@ -308,8 +303,8 @@ func (w *walk) follow(at *route) (work int) {
 		if work++; w.seen[place{next.doc, next.prefix}] {
 			continue
 		}
-		if w.met[next.doc] { // else nothing that leads here is it
-			if work += at.deep / perName; at.within(next.doc) {
+		if w.visited[next.doc] { // else it cannot be on the route
+			if work += at.depth / perName; at.within(next.doc) {
 				continue
 			}
 		}
@@ -322,8 +317,7 @@ func (w *walk) follow(at *route) (work int) {
 	return work
 }
 
-// buildScope walks the imports from doc on, so that files that import each
-// other do no harm.
+// buildScope visits all imports of doc; cycles are harmless.
 func (l *loader) buildScope(doc, normative *Document) {
 	s := &Scope{functions: map[string]*FunctionDef{}, repositories: map[string]*Repository{}}
 	for kind := range kinds {
@@ -332,7 +326,7 @@ func (l *loader) buildScope(doc, normative *Document) {
 	}
 	s.sortedCalls = sync.OnceValue(func() []string { return slices.Clip(keys(s.functions)) })
 	doc.scope = s
-	w := walk{doc: doc, seen: map[place]bool{}, met: map[*Document]bool{}, scope: s, known: map[string]bool{}}
+	w := walk{doc: doc, seen: map[place]bool{}, visited: map[*Document]bool{}, scope: s, known: map[string]bool{}}
 	w.add(route{doc: doc})
 	if doc.Version != version20 {
 		w.add(route{doc: normative})
@@ -344,8 +338,8 @@ func (l *loader) buildScope(doc, normative *Document) {
 			l.Errorf(at.by.Pos, code.TooManyFiles, "imports with prefixes lead to more than %d names of files", 2*maxFiles)
 			return
 		}
-		if own := at.from == nil; !l.scoped(at.doc.names()*(perName+len(at.prefix)), doc) && !own {
-			s.open = true // what is missing may be there
+		if own := at.from == nil; !l.spendScopeWork(at.doc.names()*(perName+len(at.prefix)), doc) && !own {
+			s.open = true // it may define unknown names
 			return
 		}
 		s.open = s.open || at.doc.open
@@ -353,14 +347,14 @@ func (l *loader) buildScope(doc, normative *Document) {
 			s.unread[kind] = s.unread[kind] || unread
 		}
 		l.define(s, doc, *at)
-		l.scoped(w.follow(at), doc)
+		l.spendScopeWork(w.follow(at), doc)
 	}
 	if !doc.Embedded && doc.Version != version20 {
 		s.fill(l.embedded[examplesFile])
 	}
 }
 
-// names counts what a document defines.
+// names returns the number of definitions in a document.
 func (d *Document) names() int {
 	count := len(d.Functions) + len(d.Repositories)
 	for _, types := range d.Types {

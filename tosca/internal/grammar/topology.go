@@ -35,15 +35,14 @@ func (r *reader) topology(of string) func(*source.Node) {
 	}
 }
 
-// assigning reads what stands in a template: inputs are values there, never
-// definitions.
+// assigning reads the keywords of a template, in which inputs are values.
 func (r *reader) assigning(n *source.Node, of string, known []field) {
 	r.assigns = true
 	r.fields(n, of, known)
 	r.assigns = false
 }
 
-// abstract are the directives that leave a node to be found elsewhere.
+// abstract are the directives of nodes that are made elsewhere.
 var abstract = []string{"select", "selectable", "substitute", "substitutable"}
 
 func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
@@ -60,7 +59,7 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 		}
 		if node.Filter != nil {
 			node.Abstract = node.Filter.Pos
-			r.filtered(node)
+			r.checkFilterAllowed(node)
 		}
 		if node.Type.Name == "" && node.Copy.Name == "" {
 			r.missing(v, k.Pos(), "type", "node template "+diag.Quote(node.Name))
@@ -68,10 +67,9 @@ func (r *reader) nodeTemplates(t *Topology, n *source.Node) {
 	})
 }
 
-// filtered reports a filter of a node that is not to be selected, which has
-// nothing to choose (TOSCA 1.0, 3.7.3.1; 1.3, 3.8.3.1). Where another template is
-// copied, that one may say so.
-func (r *reader) filtered(node *NodeTemplate) {
+// checkFilterAllowed reports a node_filter without the directive "select" (TOSCA 1.0,
+// 3.7.3.1; 1.3, 3.8.3.1). A template that copies another may inherit the directive.
+func (r *reader) checkFilterAllowed(node *NodeTemplate) {
 	if r.doc.V2() || node.Copy.Name != "" || slices.ContainsFunc(node.Directives, func(d Ref) bool { return d.Name == "select" || d.Name == "selectable" }) {
 		return
 	}
@@ -89,7 +87,7 @@ func (r *reader) nodeTemplate(k, v *source.Node) *NodeTemplate {
 		{"directives", r.setRefs(&node.Directives, of, ": directives"), everyVersion},
 		{"node_filter", func(n *source.Node) { node.Filter = r.nodeFilter(n, of+": node_filter") }, everyVersion},
 		{"count", setNode(&node.Count), second},
-		{"occurrences", func(n *source.Node) { r.occurrences(n, of) }, first}, // with instance_count an experiment (TOSCA 1.3, 2.20)
+		{"occurrences", func(n *source.Node) { r.occurrences(n, of) }, first}, // an experiment with instance_count (TOSCA 1.3, 2.20)
 		{"instance_count", setNode(&node.Count), first},
 		{"properties", r.setAssignments(&node.Properties, of, ": properties"), everyVersion},
 		{"attributes", r.setAssignments(&node.Attributes, of, ": attributes"), everyVersion},
@@ -119,9 +117,9 @@ func (r *reader) relationshipTemplates(t *Topology, n *source.Node) {
 	})
 }
 
-// outputs reads the outputs of a topology, since 1.3 also by their value alone
-// (TOSCA 1.3, 3.6.14.2). A map is a definition there, unless it calls a function;
-// in 2.0, if it has a value or a type, whatever else is in it.
+// outputs reads the outputs of a topology. Since 1.3 an output may be its value alone
+// (TOSCA 1.3, 3.6.14.2). A map is a definition, unless it calls a function. In 2.0 it is
+// a definition if it has a value or a type.
 func (r *reader) outputs(t *Topology, n *source.Node) {
 	r.byName(n, "outputs", func(k, v *source.Node) {
 		p := &Property{Name: k.Text, Pos: k.Pos(), Required: true}
@@ -131,28 +129,31 @@ func (r *reader) outputs(t *Topology, n *source.Node) {
 		} else {
 			of := fmt.Sprintf("output %q", p.Name)
 			r.property(p, v, of)
-			r.never(v, of, "an output of the whole", "mapping")
+			r.reportMisplaced(v, of, "an output of a topology", "mapping")
 			if p.Value == nil && !r.doc.V2() {
-				r.Warnf(p.Pos, code.Untyped, "%s has no value, so it never has one", of)
+				r.Warnf(p.Pos, code.Untyped, "%s has no value", of)
 			}
 		}
 		t.Outputs = append(t.Outputs, &Output{Name: p.Name, Pos: p.Pos, Definition: p, Value: p.Value})
 	})
 }
 
-// substitution reads what a topology can stand for (TOSCA 1.3, 3.8.13; 2.0,
-// 15.1).
+// substitution reads the substitution mappings (TOSCA 1.3, 3.8.13; 2.0, 15.1).
 func (r *reader) substitution(n *source.Node) *Substitution {
 	const of = "substitution_mappings"
 	s := &Substitution{Pos: n.Pos()}
 	r.fields(n, of, []field{
 		{"node_type", r.setRef(&s.NodeType, of+": node_type"), everyVersion},
-		{"substitution_filter", func(n *source.Node) { s.Filter = r.nodeFilter(n, of+": substitution_filter") }, everyVersion},
+		{"substitution_filter", func(n *source.Node) { r.nodeFilter(n, of+": substitution_filter") }, everyVersion},
 		{"properties", func(n *source.Node) { s.Properties = r.maps(n, of+": properties", r.definitions, r.valueMapping) }, everyVersion},
 		{"attributes", func(n *source.Node) { s.Attributes = r.maps(n, of+": attributes", r.definitions, r.valueMapping) }, everyVersion},
 		{"capabilities", func(n *source.Node) { s.Capabilities = r.maps(n, of+": capabilities", r.definitions, r.pathMapping) }, everyVersion},
 		{"requirements", func(n *source.Node) { s.Requirements = r.maps(n, of+": requirements", r.entries, r.requirementMapping) }, everyVersion},
-		{"interfaces", func(n *source.Node) { s.Interfaces = r.maps(n, of+": interfaces", r.definitions, r.interfaceMapping) }, everyVersion},
+		{"interfaces", func(n *source.Node) {
+			r.definitions(n, of+": interfaces", func(k, v *source.Node) {
+				s.Operations = append(s.Operations, r.interfaceMapping(k, v, of+": interfaces")...)
+			})
+		}, everyVersion},
 	})
 	if s.NodeType.Name == "" {
 		r.missing(n, s.Pos, "node_type", of)
@@ -160,8 +161,7 @@ func (r *reader) substitution(n *source.Node) *Substitution {
 	return s
 }
 
-// maps reads mappings by the names of what is mapped, which stand in a map or a
-// list.
+// maps reads a map or list of mappings by name.
 func (r *reader) maps(n *source.Node, of string, walk func(*source.Node, string, func(k, v *source.Node)), read func(*Mapping, *source.Node, string)) []*Mapping {
 	var all []*Mapping
 	walk(n, of, func(k, v *source.Node) {
@@ -172,8 +172,8 @@ func (r *reader) maps(n *source.Node, of string, walk func(*source.Node, string,
 	return all
 }
 
-// valueMapping reads to which input a property, or from which output an
-// attribute: in 1.2 and 1.3 as a list, and a scalar is a value.
+// valueMapping reads the input that a property, or the output that an attribute, is
+// mapped to: a list in 1.2 and 1.3, where a scalar is a value.
 func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 	switch {
 	case r.doc.V2() && v.Kind != source.String:
@@ -183,35 +183,33 @@ func (r *reader) valueMapping(m *Mapping, v *source.Node, of string) {
 	case v.Kind == source.Map && (v.Get("mapping") != nil || v.Get("value") != nil):
 		r.fields(v, of, []field{
 			{"mapping", r.setRefs(&m.To, of+": mapping"), everyVersion},
-			{"value", setNode(&m.Value), everyVersion},
+			{"value", ignored, everyVersion},
 		})
 	case v.Kind == source.String && r.doc.V2():
 		m.To = []Ref{r.ref(v, of)}
-	default:
-		m.Value = v
 	}
 }
 
-// pathMapping reads the node template and its capability, or since 1.2 the same
-// or values in its place (TOSCA 1.3, 3.8.10 and 3.8.11).
+// pathMapping reads the path of a node template and its capability. Since 1.2 a map with
+// the path or with values is valid (TOSCA 1.3, 3.8.10 and 3.8.11).
 func (r *reader) pathMapping(m *Mapping, v *source.Node, of string) {
 	if v.Kind == source.Map && !r.doc.V2() {
 		r.fields(v, of, []field{
 			{"mapping", r.setRefs(&m.To, of+": mapping"), everyVersion},
-			{"properties", r.setAssignments(&m.Value, of+": properties"), everyVersion},
-			{"attributes", r.setAssignments(&m.Attributes, of+": attributes"), everyVersion},
+			{"properties", func(n *source.Node) { r.assignments(n, of+": properties") }, everyVersion},
+			{"attributes", func(n *source.Node) { r.assignments(n, of+": attributes") }, everyVersion},
 		})
 	} else {
 		m.To = r.refs(v, of)
 	}
 	valued := !r.doc.V2() && len(m.To) == 0 && (v.Get("properties") != nil || v.Get("attributes") != nil)
 	if len(m.To) != 2 && !valued {
-		r.Errorf(v.Pos(), code.Shape, "%s must be mapped to a node template and what it has: a list of two names", of)
+		r.Errorf(v.Pos(), code.Shape, "%s must be mapped to a node template and its capability or requirement: a list of two names", of)
 	}
 }
 
-// requirementMapping reads to which requirement of which node, to which node
-// that is selected, or to several of these. Its name may come with how many.
+// requirementMapping reads the requirement or the selected node, or several of them,
+// that a requirement is mapped to. Its name may have a count.
 func (r *reader) requirementMapping(m *Mapping, v *source.Node, of string) {
 	r.countedName(m, of)
 	part := func(n *source.Node) {
@@ -246,34 +244,33 @@ func hasLists(n *source.Node) bool {
 	return false
 }
 
-// interfaceMapping reads which workflow stands for each operation.
-func (r *reader) interfaceMapping(m *Mapping, v *source.Node, of string) {
+// interfaceMapping reads the workflow that replaces each operation of an interface.
+func (r *reader) interfaceMapping(name, v *source.Node, of string) []*Mapping {
+	of = fmt.Sprintf("%s: %q", of, name.Text)
 	if v.Kind == source.List && !r.doc.V2() { // of 1.2: a node template and its interface
-		m.To = r.refs(v, of)
-		return
+		r.refs(v, of)
+		return nil
 	}
+	var all []*Mapping
 	r.byName(v, of, func(k, v *source.Node) {
-		m.Parts = append(m.Parts, &Mapping{Name: k.Text, Pos: k.Pos(), To: r.refs(v, of)})
+		m := &Mapping{Name: name.Text + "." + k.Text, Pos: k.Pos(), To: r.refs(v, of)}
+		if len(m.To) == 1 {
+			all = append(all, m)
+		}
 	})
+	return all
 }
 
 // countedName reads a key that may be a list: [service, 2] maps two requirements
-// at once, and [service, UNBOUNDED] all that are left.
+// at once, and [service, UNBOUNDED] all that remain.
 func (r *reader) countedName(m *Mapping, of string) {
-	m.Count = 1
 	list, isList := strings.CutPrefix(m.Name, "[")
 	if !isList {
 		return
 	}
-	name, count, counted := strings.Cut(strings.TrimSuffix(list, "]"), ", ")
+	name, count, _ := strings.Cut(strings.TrimSuffix(list, "]"), ", ")
 	m.Name = name
-	n, err := strconv.Atoi(count)
-	switch {
-	case count == "UNBOUNDED":
-		m.Count = -1
-	case counted && err == nil && n >= 0:
-		m.Count = n
-	default:
+	if n, err := strconv.Atoi(count); count != "UNBOUNDED" && (err != nil || n < 0) {
 		r.Errorf(m.Pos, code.Shape, "%s: a list must be the name of a requirement, and how many of it: a number, or UNBOUNDED", of)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// sections are the keywords of a document that hold types.
+// sections are the keywords of documents for types.
 var sections = [kinds]string{
 	NodeType: "node_types", RelationshipType: "relationship_types", CapabilityType: "capability_types",
 	InterfaceType: "interface_types", ArtifactType: "artifact_types", DataType: "data_types",
@@ -20,7 +20,7 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 		walk := r.byName
 		r.inType = true
 		defer func() { r.inType = false }()
-		if kind == PolicyType { // the table of 1.x has a list of them (TOSCA 1.3, 3.10.1)
+		if kind == PolicyType { // a list in the table of 1.x (TOSCA 1.3, 3.10.1)
 			walk = r.definitions
 		}
 		r.doc.unread[kind] = !n.IsNull() && n.IsScalar() || n.Kind == source.List && (kind != PolicyType || r.doc.V2())
@@ -39,8 +39,8 @@ func (r *reader) types(kind Kind) func(*source.Node) {
 	}
 }
 
-// unread reports whether a part of a type has the wrong shape, as is said where it is
-// read: what nodes then have beyond the type is no mistake of theirs.
+// unread reports whether a part of a type has the wrong kind, which is reported
+// elsewhere. Members that the type may lack are then not reported.
 func unread(n *source.Node) bool {
 	if n.IsNull() {
 		return false
@@ -104,14 +104,13 @@ func (r *reader) typeFields(t *Type, of string) []field {
 	case PolicyType:
 		return append(all, refs("targets", &t.Targets, everyVersion),
 			field{"triggers", func(n *source.Node) { t.Triggers = r.triggers(n, of) }, everyVersion})
-	default: // interfaceType reads the others
+	default: // read by interfaceType
 		return all
 	}
 }
 
-// parent reads what a type is derived from. The root of all, which the text of
-// 1.x derives its own roots from and never defines, is nothing (TOSCA 1.3,
-// 5.8.3.1 and 5.9.1.3).
+// parent reads the parent of a type. In 1.x the text derives the root types from a type
+// that it never defines, which stands for no parent (TOSCA 1.3, 5.8.3.1 and 5.9.1.3).
 func (r *reader) parent(n *source.Node, of string) Ref {
 	parent := r.ref(n, of+": derived_from")
 	if n != nil && n.Kind == source.String && n.Text == "" {
@@ -123,7 +122,7 @@ func (r *reader) parent(n *source.Node, of string) Ref {
 	return parent
 }
 
-// dataFields are what only data types have (TOSCA 1.3, 3.7.6; 2.0, 9.2 and, for
+// dataFields are the keywords of data types (TOSCA 1.3, 3.7.6; 2.0, 9.2 and, for
 // scalars, 9.1.2.2).
 func (r *reader) dataFields(t *Type, of string) []field {
 	return []field{
@@ -138,8 +137,7 @@ func (r *reader) dataFields(t *Type, of string) []field {
 	}
 }
 
-// complete reports what a type lacks that inherits nothing: where it does, a
-// definition may refine one of the parent's, and leave out what that has.
+// complete reports what a type without a parent lacks. Other types may inherit it.
 func (r *reader) complete(t *Type, of string) {
 	if t.DerivedFrom.Name != "" {
 		return
@@ -148,7 +146,7 @@ func (r *reader) complete(t *Type, of string) {
 		for _, p := range defs {
 			if p.Type.Name == "" {
 				r.Errorf(p.Pos, code.Untyped, "%s: %q has no type", of, p.Name)
-				p.Value, p.Required = nil, false // {} is not a fixed value, but what lacks a type
+				p.Value, p.Required = nil, false // {} is not a fixed value, but lacks a type
 			}
 		}
 	}
@@ -174,16 +172,15 @@ func (r *reader) complete(t *Type, of string) {
 	}
 }
 
-// notEmpty reports a data type that has properties, and none of them (TOSCA 1.0,
-// 3.6.5.3; 1.3, 3.7.6.3). One that is derived from nothing is reported anyhow.
+// notEmpty reports a data type with empty properties (TOSCA 1.0, 3.6.5.3; 1.3, 3.7.6.3).
+// If it has no parent, that is reported elsewhere.
 func (r *reader) notEmpty(t *Type, n *source.Node, of string) {
 	if t.Kind == DataType && t.DerivedFrom.Name != "" && !n.IsNull() && n.Kind == source.Map && len(n.Keys) == 0 && !r.doc.V2() {
 		r.Errorf(n.Pos(), code.Untyped, "%s: properties must define at least one", of)
 	}
 }
 
-// interfaceType reads an interface's type: up to 1.2 the operations stand among
-// the keywords.
+// interfaceType reads an interface type. Up to 1.2 operations are keywords.
 func (r *reader) interfaceType(t *Type, n *source.Node, of string) {
 	i := &Interface{Name: t.Name, Pos: t.Pos}
 	t.Interfaces = []*Interface{i}
@@ -197,7 +194,7 @@ func (r *reader) interfaceType(t *Type, n *source.Node, of string) {
 			r.interfaceKeyword(i, k, v, of)
 		}
 	})
-	r.onceEach(t.Interfaces, of)
+	r.checkDuplicates(t.Interfaces, of)
 	if !r.doc.V2() {
 		return
 	}

@@ -8,82 +8,55 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-// candidate stands for any entity of a type, of which nothing is known but what
-// the type defines: what SELF means in a type, and what a node filter chooses
-// from. Its values are those of run time.
-type candidate struct {
+// anyOfType stands for any node or relationship of a type. Its values are known at run
+// time only, so only definitions are known.
+type anyOfType struct {
 	s    *Index
 	kind data.EntityKind
 	of   string
 	typ  *Type
-	// elsewhere reports whether a type derived from this one may have what this one
-	// has not; nil: that does not count.
-	elsewhere func(has func(*Type) bool) bool
-	source    data.Entity    // of a relationship; nil: not known
-	target    data.Entity    // of a relationship
-	leads     *CapabilityDef // of a relationship: where it leads to
 }
 
-// AnyNodeOf stands for any node of a type. A filter chooses among nodes of the
-// types that are derived from it, too.
-func (ix *Index) AnyNodeOf(t *grammar.Type, filter bool) data.Entity {
-	if t == nil || !ix.Inherit(t).Whole {
+// AnyNodeOf stands for any node of a type.
+func (ix *Index) AnyNodeOf(t *grammar.Type) data.Entity {
+	if t == nil || !ix.Inherit(t).Complete {
 		return data.Anything
 	}
-	c := &candidate{s: ix, kind: data.NodeEntity, of: "a node of " + Quoted(t), typ: ix.Inherit(t)}
-	if filter {
-		flat := ix.Flatten(t)
-		c.elsewhere = func(has func(*Type) bool) bool {
-			return ix.Somewhere(flat, func(t *NodeType) bool { return has(t.Type) })
-		}
-	}
-	return c
+	return &anyOfType{s: ix, kind: data.NodeEntity, of: "a node of " + Quoted(t), typ: ix.Inherit(t)}
 }
 
-// SelfOfType is what SELF means in what a type defines. Whether it is the node
-// or the capability in a type of capabilities, the standard does not say.
+// SelfOfType returns the meaning of SELF in a type. For capability types the standard
+// does not say whether that is the node or the capability.
 func (ix *Index) SelfOfType(t *grammar.Type) data.Entity {
 	switch {
 	case !t.Doc.V2():
 		return data.Anything
 	case t.Kind == grammar.NodeType:
-		return ix.AnyNodeOf(t, false)
-	case t.Kind == grammar.RelationshipType && ix.Inherit(t).Whole:
-		return &candidate{s: ix, kind: data.RelationshipEntity, of: "a relationship of " + Quoted(t), typ: ix.Inherit(t)}
+		return ix.AnyNodeOf(t)
+	case t.Kind == grammar.RelationshipType && ix.Inherit(t).Complete:
+		return &anyOfType{s: ix, kind: data.RelationshipEntity, of: "a relationship of " + Quoted(t), typ: ix.Inherit(t)}
 	}
 	return data.Anything
 }
 
-// AnyRelationOf stands for the relationship that a requirement of a node makes
-// with any node that can fulfil it.
-func (ix *Index) AnyRelationOf(source, relation, target *grammar.Type, c *CapabilityDef) data.Entity {
-	made := &candidate{
-		s: ix, kind: data.RelationshipEntity, of: "the relationship", source: ix.AnyNodeOf(source, false), target: ix.AnyNodeOf(target, true), leads: c,
-	}
-	if relation != nil && ix.Inherit(relation).Whole {
-		made.typ = ix.Inherit(relation)
-	}
-	return made
-}
+func (c *anyOfType) Describe() (data.EntityKind, string) { return c.kind, c.of }
 
-func (c *candidate) Describe() (data.EntityKind, string) { return c.kind, c.of }
-
-// Lead returns what a step of a path leads to.
-func (c *candidate) Lead(step data.Step) (data.Entity, data.Answer) {
+// Follow follows a step of a path.
+func (c *anyOfType) Follow(step data.Step) (data.Entity, data.Answer) {
+	if c.kind != data.NodeEntity {
+		return nil, data.Open
+	}
+	flat := c.s.Flatten(c.typ.Type)
 	switch step.Kind {
-	case data.ToSource:
-		return orOpen(c.source)
-	case data.ToTarget:
-		return orOpen(c.target)
 	case data.ToCapability:
-		if c.kind == data.NodeEntity {
-			return c.leadToCapability(step.Name)
-		}
-		if c.leads != nil && c.leads.Whole {
-			return anyCapability(c.leads), data.Found
+		switch def := flat.Caps[step.Name]; {
+		case def == nil:
+			return nil, data.Missing
+		case def.Complete:
+			return capabilityOfAny{def}, data.Found
 		}
 	case data.ToRelationship:
-		if c.kind == data.NodeEntity && !c.may(func(t *Type) bool { return c.s.Flatten(t.Type).Requirement(step.Name) != nil }) {
+		if flat.Requirement(step.Name) == nil {
 			return nil, data.Missing
 		}
 	default:
@@ -91,68 +64,34 @@ func (c *candidate) Lead(step data.Step) (data.Entity, data.Answer) {
 	return nil, data.Open
 }
 
-func orOpen(e data.Entity) (data.Entity, data.Answer) {
-	if e == nil {
-		return nil, data.Open
-	}
-	return e, data.Found
-}
-
-func (c *candidate) leadToCapability(name string) (data.Entity, data.Answer) {
-	def := c.s.Flatten(c.typ.Type).Caps[name]
-	switch {
-	case def != nil && def.Whole:
-		return anyCapability(def), data.Found
-	case def == nil && !c.may(func(t *Type) bool { return c.s.Flatten(t.Type).Caps[name] != nil }):
-		return nil, data.Missing
-	}
-	return nil, data.Open
-}
-
-// may reports whether an entity of the type, or of one derived from it where that
-// counts, has something.
-func (c *candidate) may(has func(*Type) bool) bool {
-	return has(c.typ) || c.elsewhere != nil && c.elsewhere(has)
-}
-
-// Get returns what the type defines.
-func (c *candidate) Get(m data.Member, name ...string) (data.Value, data.Answer) {
-	if c.typ == nil || m != data.Property && m != data.Attribute {
+// Get returns the definition of a property or attribute.
+func (c *anyOfType) Get(m data.Member, name ...string) (data.Value, data.Answer) {
+	if m != data.Property && m != data.Attribute {
 		return data.Value{}, data.Open
 	}
-	of := func(t *Type) *data.Definition {
-		if def := t.Props[name[0]]; def != nil || m == data.Property {
-			return def
-		}
-		return t.Attrs[name[0]]
+	def := c.typ.Props[name[0]]
+	if def == nil && m == data.Attribute {
+		def = c.typ.Attrs[name[0]]
 	}
-	if def := of(c.typ); def != nil {
-		return data.Value{Def: def}, data.Open
+	if def == nil && (m == data.Property || name[0] != "tosca_name") {
+		return data.Value{}, data.Missing
 	}
-	if m == data.Attribute && name[0] == "tosca_name" || c.may(func(t *Type) bool { return of(t) != nil }) {
-		return data.Value{}, data.Open
-	}
-	return data.Value{}, data.Missing
+	return data.Value{Def: def}, data.Open
 }
 
-// Names lists what the type defines, for messages.
-func (c *candidate) Names(m data.Member, _ ...string) []string {
-	if c.typ == nil {
-		return nil
-	}
+// Names lists properties and attributes, for messages.
+func (c *anyOfType) Names(m data.Member, _ ...string) []string {
 	return MemberNames(m, c.typ.PropertyNames(), c.typ.Attrs)
 }
 
-// anyCapability stands for a capability of any node of a type.
-func anyCapability(def *CapabilityDef) data.Entity { return capabilityOfAny{def} }
-
+// capabilityOfAny stands for a capability of any node of a type.
 type capabilityOfAny struct{ def *CapabilityDef }
 
 func (c capabilityOfAny) Describe() (data.EntityKind, string) {
 	return data.CapabilityEntity, "capability " + quote(c.def.Name)
 }
 
-func (c capabilityOfAny) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
+func (c capabilityOfAny) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
 
 func (c capabilityOfAny) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	def := c.def.Props[name[0]]
@@ -169,9 +108,9 @@ func (c capabilityOfAny) Names(m data.Member, _ ...string) []string {
 	return MemberNames(m, Keys(c.def.Props), c.def.Attrs)
 }
 
-// ReadShort tells the values that types give to texts which they inherit from
-// the short form of a definition, which is a text as well (TOSCA 1.3, 3.6.10.6):
-// it is a value where it is not the name of a type, and there is something to refine.
+// ReadShort resolves an ambiguity of 1.3: a string in the place of a property definition
+// is either the name of its type or the value of an inherited property (TOSCA 1.3,
+// 3.6.10.6). It is a value if no such type exists and the property is inherited.
 func (ix *Index) ReadShort() {
 	for _, doc := range ix.Docs {
 		if doc.Embedded || doc.Scope() == nil || doc.Scope().Open() || doc.V2() {
@@ -179,16 +118,16 @@ func (ix *Index) ReadShort() {
 		}
 		for _, types := range doc.Types {
 			for _, t := range types {
-				ix.shortOf(t)
+				ix.readShortForms(t)
 			}
 		}
 	}
 }
 
-func (ix *Index) shortOf(t *grammar.Type) {
+func (ix *Index) readShortForms(t *grammar.Type) {
 	of := func(t *grammar.Type) [][]*grammar.Property { return [][]*grammar.Property{t.Properties} }
 	if slices.ContainsFunc(t.Properties, isText) {
-		ix.fix(t.Properties, t.Doc, Ancestors(t)[1:], of)
+		ix.resolveShortForms(t.Properties, t.Doc, Ancestors(t)[1:], of)
 	}
 	for _, d := range t.Capabilities {
 		if !slices.ContainsFunc(d.Properties, isText) {
@@ -198,11 +137,11 @@ func (ix *Index) shortOf(t *grammar.Type) {
 		for _, at := range chain {
 			for _, above := range at.Capabilities {
 				if above.Name == d.Name && above.Type.Name != "" {
-					ix.fix(d.Properties, t.Doc, Ancestors(at.Doc.Scope().Lookup(grammar.CapabilityType, above.Type.Name)), of)
+					ix.resolveShortForms(d.Properties, t.Doc, Ancestors(at.Doc.Scope().Lookup(grammar.CapabilityType, above.Type.Name)), of)
 				}
 			}
 		}
-		ix.fix(d.Properties, t.Doc, chain[1:], func(t *grammar.Type) (all [][]*grammar.Property) {
+		ix.resolveShortForms(d.Properties, t.Doc, chain[1:], func(t *grammar.Type) (all [][]*grammar.Property) {
 			for _, above := range t.Capabilities {
 				if above.Name == d.Name {
 					all = append(all, above.Properties)
@@ -215,9 +154,9 @@ func (ix *Index) shortOf(t *grammar.Type) {
 
 func isText(p *grammar.Property) bool { return p.Short != nil && p.Type.Name != "" }
 
-// fix makes values of the short forms that name no type, of those properties
-// that one of some types has.
-func (ix *Index) fix(props []*grammar.Property, doc *grammar.Document, types []*grammar.Type, of func(*grammar.Type) [][]*grammar.Property) {
+// resolveShortForms turns short forms that name no type into values, for properties that
+// one of some types defines.
+func (ix *Index) resolveShortForms(props []*grammar.Property, doc *grammar.Document, types []*grammar.Type, of func(*grammar.Type) [][]*grammar.Property) {
 	for _, p := range props {
 		name := p.Type.Name
 		if !isText(p) || data.IsBuiltin(name, doc) || doc.Scope().Lookup(grammar.DataType, name) != nil {
@@ -231,7 +170,7 @@ func (ix *Index) fix(props []*grammar.Property, doc *grammar.Document, types []*
 				if slices.ContainsFunc(above, func(above *grammar.Property) bool { return above.Name == p.Name }) {
 					p.Type, p.Value = grammar.Ref{}, p.Short
 					if !doc.V13() {
-						ix.Warnf(p.Short.Pos(), code.Shape, "a value in the place of a definition is of TOSCA 1.3: it is that of the property that is inherited")
+						ix.Warnf(p.Short.Pos(), code.Shape, "a value in place of a definition needs TOSCA 1.3: it is read as the value of the inherited property")
 					}
 				}
 			}
@@ -239,8 +178,8 @@ func (ix *Index) fix(props []*grammar.Property, doc *grammar.Document, types []*
 	}
 }
 
-// ReadSchemas gives key and entry schemas of 2.0 the type that they leave out, where
-// they refine one (TOSCA 2.0, 5.2 and 9.3), and reports those that refine none.
+// ReadSchemas completes key and entry schemas of 2.0 without a type with that of the
+// schema that they refine (TOSCA 2.0, 5.2 and 9.3). It reports schemas that refine none.
 func (ix *Index) ReadSchemas() {
 	for _, doc := range ix.Docs {
 		if doc.Embedded || doc.Scope() == nil || !doc.V2() {
@@ -250,8 +189,8 @@ func (ix *Index) ReadSchemas() {
 			for _, t := range types {
 				above := Ancestors(t)[1:]
 				of := Quoted(t)
-				ix.typed(t.Entry, of+": entry_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Entry })
-				ix.typed(t.Key, of+": key_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Key })
+				ix.inheritType(t.Entry, of+": entry_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Entry })
+				ix.inheritType(t.Key, of+": key_schema", above, func(t *grammar.Type) *grammar.Schema { return t.Key })
 				ix.typedAll(t.Properties, of, above, func(t *grammar.Type) []*grammar.Property { return t.Properties })
 				ix.typedAll(t.Attributes, of, above, func(t *grammar.Type) []*grammar.Property { return t.Attributes })
 				for _, d := range t.Capabilities {
@@ -277,16 +216,16 @@ func (ix *Index) typedAll(props []*grammar.Property, of string, above []*grammar
 		}
 		of := of + ": " + quote(p.Name)
 		entry := func(p *grammar.Property) *grammar.Schema { return p.EntrySchema }
-		ix.typed(p.EntrySchema, of+": entry_schema", above, find(entry))
-		ix.typed(p.KeySchema, of+": key_schema", above, find(func(p *grammar.Property) *grammar.Schema { return p.KeySchema }))
+		ix.inheritType(p.EntrySchema, of+": entry_schema", above, find(entry))
+		ix.inheritType(p.KeySchema, of+": key_schema", above, find(func(p *grammar.Property) *grammar.Schema { return p.KeySchema }))
 		if p.EntrySchema != nil {
 			p.EntryType = p.EntrySchema.Type
 		}
 	}
 }
 
-// typed gives a schema the type of the nearest one above it.
-func (ix *Index) typed(s *grammar.Schema, of string, above []*grammar.Type, schema func(*grammar.Type) *grammar.Schema) {
+// inheritType gives a schema the type of the nearest schema that it refines.
+func (ix *Index) inheritType(s *grammar.Schema, of string, above []*grammar.Type, schema func(*grammar.Type) *grammar.Schema) {
 	if s == nil || !s.Untyped || !ix.Spend(1+len(above)) {
 		return
 	}

@@ -1,6 +1,5 @@
-// Package inherit puts together what types define: each with all that it inherits,
-// its properties, requirements, capabilities and interfaces. It reports names of
-// types that nobody defines, and no more. It starts no goroutine.
+// Package inherit computes types with all that they inherit: properties, requirements,
+// capabilities and interfaces. It reports unknown types only, and starts no goroutine.
 package inherit
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-// Index has the types of some documents with all that they inherit, each made when
-// somebody asks for it.
+// Index holds the types of some documents with all that they inherit. Each is computed
+// when it is first used.
 type Index struct {
 	*Reporter
 	Docs  []*grammar.Document // the entry definition first
@@ -24,7 +23,7 @@ type Index struct {
 	faces map[*grammar.Type]map[string]*Interface
 }
 
-// NewIndex makes the index of some documents, the entry definition first.
+// NewIndex returns the index of some documents, the entry definition first.
 func NewIndex(docs []*grammar.Document, draft bool) *Index {
 	return &Index{
 		Reporter: &Reporter{File: docs[0].File, Draft: draft, Limit: maxWork}, Docs: docs,
@@ -35,21 +34,21 @@ func NewIndex(docs []*grammar.Document, draft bool) *Index {
 func quote(s string) string { return diag.Quote(s) }
 
 func (ix *Index) WholeNodeType(t *grammar.Type) *NodeType {
-	if t == nil || !ix.Inherit(t).Whole {
+	if t == nil || !ix.Inherit(t).Complete {
 		return nil
 	}
 	return ix.Flatten(t)
 }
 
-// Somewhere reports whether one of the node types that are derived from a type
-// has what a filter names: it then chooses among those.
-func (ix *Index) Somewhere(t *NodeType, has func(*NodeType) bool) bool {
+// AnyDerived reports whether has is true of one of the types derived from a node type. A
+// filter may name members that only derived types have.
+func (ix *Index) AnyDerived(t *NodeType, has func(*NodeType) bool) bool {
 	for _, doc := range ix.Docs {
 		for _, other := range doc.Types[grammar.NodeType] {
 			if !ix.Spend(PerCandidate) {
 				return true
 			}
-			if made := ix.Inherit(other); slices.ContainsFunc(made.Chain, t.Same) && (!made.Whole || has(ix.Flatten(other))) {
+			if made := ix.Inherit(other); slices.ContainsFunc(made.Chain, t.Same) && (!made.Complete || has(ix.Flatten(other))) {
 				return true
 			}
 		}
@@ -57,10 +56,11 @@ func (ix *Index) Somewhere(t *NodeType, has func(*NodeType) bool) bool {
 	return false
 }
 
-// PerCandidate is the work of looking at what a filter may choose.
+// PerCandidate is the work of comparing a type with a filter.
 const PerCandidate = 16
 
-// Chain returns a type with its ancestors, as Ancestors does, once; none for nil.
+// Chain returns the ancestors of a type, as Ancestors does, and caches them. It returns
+// nil for nil.
 func (ix *Index) Chain(t *grammar.Type) []*grammar.Type {
 	if t == nil {
 		return nil
@@ -78,7 +78,7 @@ func Keys[V any](m map[string]V) []string {
 	return names
 }
 
-// Candidates is Keys as long as one of them may be suggested.
+// Candidates is Keys while suggestions are still made, and nil after that.
 func Candidates[V any](s interface{ Suggesting() bool }, m map[string]V) []string {
 	if !s.Suggesting() {
 		return nil
@@ -86,21 +86,21 @@ func Candidates[V any](s interface{ Suggesting() bool }, m map[string]V) []strin
 	return Keys(m)
 }
 
-// Quoted names a type in a message.
+// Quoted returns the type's kind and name for a message.
 func Quoted(t *grammar.Type) string { return t.Kind.String() + " " + quote(t.Name) }
 
-// ChainHas reports whether one of the types is the one named.
+// ChainHas reports whether one of the types has a name.
 func ChainHas(chain []*grammar.Type, name string) bool {
 	return slices.ContainsFunc(chain, func(t *grammar.Type) bool { return t.Name == name })
 }
 
-// Bare reports whether a type is one of those of the Simple Profile that say nothing
-// of properties, though the standard's own examples assign some.
+// Bare reports whether a type is one of the Simple Profile without properties. Examples
+// in the standard assign properties of such types.
 func Bare(t *grammar.Type) bool {
 	return t.Doc.Embedded && strings.HasPrefix(t.Name, "tosca.") && !t.Doc.V2()
 }
 
-// Known looks a type up, if one is named.
+// Known is Lookup, or nil without a report if no name is given.
 func (ix *Index) Known(doc *grammar.Document, kind grammar.Kind, ref grammar.Ref, of string) *grammar.Type {
 	if ref.Name == "" {
 		return nil
@@ -108,8 +108,8 @@ func (ix *Index) Known(doc *grammar.Document, kind grammar.Kind, ref grammar.Ref
 	return ix.Lookup(doc, kind, ref, of)
 }
 
-// Lookup finds a type, or says that there is none; of names the subject. Where
-// a file is not at hand that may define it, that is a warning.
+// Lookup returns a type, or reports that it is unknown; of names the subject. The report
+// is a warning if a missing file may define the type.
 func (ix *Index) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.Ref, of string) *grammar.Type {
 	scope := doc.Scope()
 	if t := scope.Lookup(kind, ref.Name); t != nil {
@@ -129,7 +129,7 @@ func (ix *Index) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.Re
 		}
 	}
 	if scope.Open() {
-		ix.Perhaps(ref.Pos, code.TypeUnknown, ref.Name, candidates, "%s: unknown %s %q: it may be in a file that is not at hand", of, kind, ref.Name)
+		ix.Perhaps(ref.Pos, code.TypeUnknown, ref.Name, candidates, "%s: unknown %s %q: it may be in a missing file", of, kind, ref.Name)
 		return nil
 	}
 	if isTosKers(ref.Name) && ix.Suggesting() && !slices.ContainsFunc(candidates, isTosKers) {
@@ -144,19 +144,19 @@ func (ix *Index) Lookup(doc *grammar.Document, kind grammar.Kind, ref grammar.Re
 	return nil
 }
 
-// isTosKers reports whether a type is named as TosKer's are.
+// isTosKers reports whether the type has a name of TosKer's.
 func isTosKers(name string) bool { return strings.HasPrefix(name, "tosker.") }
 
-// isToskoses reports whether a type is one of the kinds that Toskose's own types file has.
+// isToskoses reports whether the type has a name of Toskose's own types.
 func isToskoses(name string) bool {
 	return strings.HasPrefix(name, "toskose.nodes.") || strings.HasPrefix(name, "toskose.interfaces.")
 }
 
-// MaxDerived bounds how many types a type is derived through.
+// MaxDerived bounds the number of ancestors.
 const MaxDerived = 100
 
-// Ancestors returns a type and what it is derived from. It reports nothing, and
-// ends where an ancestor is not known or is the type itself.
+// Ancestors returns a type and its ancestors. It stops without a report at an unknown
+// ancestor or a cycle.
 func Ancestors(t *grammar.Type) []*grammar.Type {
 	var chain []*grammar.Type
 	for t != nil && len(chain) < MaxDerived && !slices.Contains(chain, t) {
@@ -169,15 +169,15 @@ func Ancestors(t *grammar.Type) []*grammar.Type {
 // Derives reports whether a type is another one or derived from it.
 func Derives(t, from *grammar.Type) bool { return IsA(Ancestors(t), from) }
 
-// IsA reports whether one of the types is the one asked for. What TOSCA defines asks
-// for its types by name, also where a document has its own of them.
+// IsA reports whether one of the types is typ. Normative types are also equal by name,
+// as a document may define its own copy.
 func IsA(chain []*grammar.Type, typ *grammar.Type) bool {
 	return slices.ContainsFunc(chain, typ.Same) ||
 		typ.Doc.Embedded && slices.ContainsFunc(chain, func(t *grammar.Type) bool { return t.Kind == typ.Kind && t.Name == typ.Name })
 }
 
-// MemberNames lists properties, or attributes, among which are all properties, for
-// messages.
+// MemberNames lists the properties or attributes for messages. Properties count as
+// attributes, too.
 func MemberNames(m data.Member, props []string, attrs map[string]*data.Definition) []string {
 	switch m {
 	case data.Property:
@@ -189,23 +189,22 @@ func MemberNames(m data.Member, props []string, attrs map[string]*data.Definitio
 	}
 }
 
-// maxWork bounds what a document makes of itself: values inherited by many
-// types, compared with many others, or written out many times. The unit is a
-// value or a byte; a topology of 100,000 nodes needs a tenth of it.
+// maxWork bounds the work for one document, such as values that are inherited by many
+// types, compared with many others, or copied. The unit is a value or a byte. A topology
+// of 100,000 nodes takes a tenth of it.
 const maxWork = 200 << 20
 
-// Reporter gathers what is wrong with a service template, and counts the work
-// that it makes.
+// Reporter collects diagnostics of a service template and counts the work.
 type Reporter struct {
 	diag.Collector
 	File  string // the entry definition
-	Draft bool   // it is still being written: what is incomplete is warned of
-	Work  int    // done
-	Limit int    // of it
+	Draft bool   // incomplete parts are warnings
+	Work  int    // so far
+	Limit int    // of Work
 }
 
-// Spend counts work; it is false when there was too much, which is reported
-// once. Whoever is told so leaves the rest undone.
+// Spend counts work and reports whether the limit is not exceeded. If false, the caller
+// stops; the first excess is reported to the user.
 func (r *Reporter) Spend(n int) bool {
 	before := r.Work
 	r.Work = min(r.Work+n, 2*r.Limit)
@@ -215,10 +214,10 @@ func (r *Reporter) Spend(n int) bool {
 	return !r.Spent()
 }
 
-// Spent reports whether there was too much work.
+// Spent reports whether the limit of work is exceeded.
 func (r *Reporter) Spent() bool { return r.Work > r.Limit }
 
-// Incomplete reports what a draft may lack, and nothing else.
+// Incomplete reports a missing part: a warning in a draft, else an error.
 func (r *Reporter) Incomplete(at diag.Position, code, format string, args ...any) {
 	if r.Draft {
 		r.Warnf(at, code, format, args...)

@@ -9,16 +9,16 @@ import (
 	"github.com/toskose/toskose/tosca/internal/grammar"
 )
 
-// Type is a type of any kind with what it inherits. Where it refines what it
-// inherits, its definitions lead on to the parents'.
+// Type is a type of any kind with all that it inherits. Its definitions link to the
+// definitions that they refine.
 type Type struct {
 	*grammar.Type
-	Chain  []*grammar.Type // itself, its parent, …, the one that is derived from nothing
-	Whole  bool            // all of its ancestors are known, and could be read
-	Props  map[string]*data.Definition
-	Attrs  map[string]*data.Definition
-	ifaces []*grammar.Type // of Chain, those that have interfaces, eldest first
-	sorted []string        // the names of Props
+	Chain    []*grammar.Type // itself, its parent, and so on
+	Complete bool            // all ancestors are known and readable
+	Props    map[string]*data.Definition
+	Attrs    map[string]*data.Definition
+	ifaces   []*grammar.Type // of Chain, those with interfaces, root first
+	sorted   []string        // the names of Props
 }
 
 // PropertyNames returns the names of the properties, sorted.
@@ -46,43 +46,43 @@ func (t *NodeType) CapabilityNames() []string {
 	return t.sorted
 }
 
-// RequirementDef is a requirement of a node type with what it inherits; it has
-// nil for what is not said, or unknown.
+// RequirementDef is a requirement of a node type with all that it inherits. Fields are
+// nil if undefined or unknown.
 type RequirementDef struct {
 	*grammar.RequirementDef
 	Relation, Capability, Node *grammar.Type
-	Advises                    bool   // Node is advice: a normative type says it
-	CapabilityName             string // where the name of the capability is written and not its type
+	Advises                    bool   // Node is a recommendation of a normative type
+	CapabilityName             string // if the definition names a capability, not its type
 	Filters                    []*grammar.NodeFilter
-	refines                    []refinement      // of its relationship, the eldest first
-	Doc                        *grammar.Document // where it is written last
+	refines                    []refinement      // of its relationship, root first
+	Doc                        *grammar.Document // of the last refinement
 }
 
-// refinement is what a requirement's definition says of the relationship that it
-// makes (TOSCA 2.0, 8.4).
+// refinement is a refinement of a requirement's relationship (TOSCA 2.0, 8.4).
 type refinement struct {
 	*grammar.RequirementDef
 	doc *grammar.Document
 }
 
-// CapabilityDef is a capability of a node type with what its own type gives it.
+// CapabilityDef is a capability of a node type with all that it inherits from its own
+// type.
 type CapabilityDef struct {
 	*grammar.CapabilityDef
-	Typ   *grammar.Type // nil: unknown, and said so
-	Props map[string]*data.Definition
-	Attrs map[string]*data.Definition
-	chain []*grammar.Type // of Typ
-	Whole bool            // all that it could have is known
-	Doc   *grammar.Document
+	Typ      *grammar.Type // nil if unknown (already reported)
+	Props    map[string]*data.Definition
+	Attrs    map[string]*data.Definition
+	chain    []*grammar.Type // of Typ
+	Complete bool            // all its members are known
+	Doc      *grammar.Document
 }
 
-// Is reports whether the type is, or derives from, the one named.
+// Is reports whether the type, or one of its ancestors, has a name.
 func (t *Type) Is(name string) bool { return ChainHas(t.Chain, name) }
 
-// Requirement finds a requirement of the type by its name; nil if there is none.
+// Requirement returns a requirement by its name, or nil.
 func (t *NodeType) Requirement(name string) *RequirementDef { return t.ByName[name] }
 
-// Inherit puts together what a type and its ancestors define, once.
+// Inherit returns a type with all that it inherits, and caches it.
 func (ix *Index) Inherit(t *grammar.Type) *Type {
 	if t == nil {
 		return nil
@@ -92,7 +92,7 @@ func (ix *Index) Inherit(t *grammar.Type) *Type {
 	}
 	made := &Type{Type: t, Chain: Ancestors(t), Props: map[string]*data.Definition{}, Attrs: map[string]*data.Definition{}}
 	ix.types[t] = made
-	made.Whole = made.Chain[len(made.Chain)-1].DerivedFrom.Name == "" &&
+	made.Complete = made.Chain[len(made.Chain)-1].DerivedFrom.Name == "" &&
 		!slices.ContainsFunc(made.Chain, func(t *grammar.Type) bool { return t.Unread })
 	for _, at := range slices.Backward(made.Chain) {
 		if !ix.Spend(len(at.Properties) + len(at.Attributes)) {
@@ -107,7 +107,7 @@ func (ix *Index) Inherit(t *grammar.Type) *Type {
 	return made
 }
 
-// define adds definitions to those below them, which they refine.
+// define adds definitions, which refine those of the same name.
 func define(defs map[string]*data.Definition, more []*grammar.Property, doc *grammar.Document) {
 	for _, p := range more {
 		made := data.From(p, doc)
@@ -121,7 +121,7 @@ func define(defs map[string]*data.Definition, more []*grammar.Property, doc *gra
 	}
 }
 
-// Flatten makes a node type with all that it inherits, once.
+// Flatten returns a node type with all that it inherits, and caches it.
 func (ix *Index) Flatten(t *grammar.Type) *NodeType {
 	if flat, ok := ix.flat[t]; ok {
 		return flat
@@ -133,7 +133,7 @@ func (ix *Index) Flatten(t *grammar.Type) *NodeType {
 			break
 		}
 		for _, r := range at.Requirements {
-			flat.require(r, at.Doc)
+			flat.addRequirement(r, at.Doc)
 		}
 		for _, d := range at.Capabilities {
 			flat.Caps[d.Name] = ix.capability(flat.Caps[d.Name], d, at.Doc)
@@ -142,9 +142,8 @@ func (ix *Index) Flatten(t *grammar.Type) *NodeType {
 	return flat
 }
 
-// require adds a requirement; one of the same name refines the parent's, and
-// what it leaves out stays.
-func (t *NodeType) require(r *grammar.RequirementDef, doc *grammar.Document) {
+// addRequirement adds a requirement, or refines the inherited one of the same name.
+func (t *NodeType) addRequirement(r *grammar.RequirementDef, doc *grammar.Document) {
 	scope := doc.Scope()
 	made := RequirementDef{
 		RequirementDef: r, Doc: doc,
@@ -185,8 +184,8 @@ func (t *NodeType) require(r *grammar.RequirementDef, doc *grammar.Document) {
 	*old = made
 }
 
-// capability puts a capability together: what its type gives it, what the
-// parent's definition of the same name says, and its own.
+// capability combines the definitions of a capability: of its type, of the parent node
+// type, and its own.
 func (ix *Index) capability(old *CapabilityDef, d *grammar.CapabilityDef, doc *grammar.Document) *CapabilityDef {
 	made := &CapabilityDef{
 		CapabilityDef: d, Doc: doc, Typ: doc.Scope().Lookup(grammar.CapabilityType, d.Type.Name),
@@ -196,7 +195,7 @@ func (ix *Index) capability(old *CapabilityDef, d *grammar.CapabilityDef, doc *g
 		made.Typ = old.Typ
 	}
 	if t := ix.Inherit(made.Typ); t != nil {
-		made.chain, made.Whole = t.Chain, t.Whole
+		made.chain, made.Complete = t.Chain, t.Complete
 		for name, p := range t.Props {
 			made.Props[name] = p
 		}
@@ -213,8 +212,7 @@ func (ix *Index) capability(old *CapabilityDef, d *grammar.CapabilityDef, doc *g
 	return made
 }
 
-// redefine keeps what a definition of the parent added to that of the
-// capability's type.
+// redefine keeps the parent's refinements of a capability type's definitions.
 func redefine(defs, old map[string]*data.Definition) {
 	for name, p := range old {
 		if defs[name] == nil || p.Refines != nil {
@@ -223,27 +221,26 @@ func redefine(defs, old map[string]*data.Definition) {
 	}
 }
 
-// Refine returns what a type of relationships defines, with what the requirement
-// refines of it; what the type does not have is reported where it is written.
+// Refine returns the properties and attributes of a relationship type, refined by the
+// requirement. Unknown ones are reported where they are written.
 func (d *RequirementDef) Refine(t *Type) (props, attrs map[string]*data.Definition) {
 	if len(d.refines) == 0 {
 		return t.Props, t.Attrs
 	}
 	props, attrs = maps.Clone(t.Props), maps.Clone(t.Attrs)
 	for _, r := range d.refines {
-		define(props, ofThese(t.Props, r.RelationProperties), r.doc)
-		define(attrs, ofThese(t.Attrs, r.RelationAttributes), r.doc)
+		define(props, refinementsOf(t.Props, r.RelationProperties), r.doc)
+		define(attrs, refinementsOf(t.Attrs, r.RelationAttributes), r.doc)
 	}
 	return props, attrs
 }
 
-// ofThese are the definitions that refine one of those.
-func ofThese(defs map[string]*data.Definition, more []*grammar.Property) []*grammar.Property {
+// refinementsOf returns the definitions that refine one of defs.
+func refinementsOf(defs map[string]*data.Definition, more []*grammar.Property) []*grammar.Property {
 	return slices.DeleteFunc(slices.Clone(more), func(p *grammar.Property) bool { return defs[p.Name] == nil })
 }
 
-// CapabilityOf returns the capability of a type; where several are, the first by
-// name.
+// CapabilityOf returns the capability of a type, the first by name.
 func (t *NodeType) CapabilityOf(typ *grammar.Type) *CapabilityDef {
 	if typ == nil {
 		return nil
@@ -256,10 +253,10 @@ func (t *NodeType) CapabilityOf(typ *grammar.Type) *CapabilityDef {
 	return nil
 }
 
-// Vague reports whether a capability's type is not known, so that it may be any.
-func (t *NodeType) Vague() bool {
+// Unresolved reports whether a capability has an unknown type, and so may be of any type.
+func (t *NodeType) Unresolved() bool {
 	for _, c := range t.Caps {
-		if c.Typ == nil || !c.Whole {
+		if c.Typ == nil || !c.Complete {
 			return true
 		}
 	}

@@ -9,33 +9,32 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Parameter is an input of an operation while it is put together.
+// Parameter is an input of an operation.
 type Parameter struct {
-	Def   *data.Definition // nil where it was only assigned
-	Value *source.Node     // nil: the definition's default
+	Def   *data.Definition // nil if it was only assigned
+	Value *source.Node     // nil for the default of the definition
 	At    *grammar.Property
 }
 
-// Operation is an operation or notification while it is put together from
-// types and template.
+// Operation is an operation or notification, combined from types and template.
 type Operation struct {
-	At      *grammar.Operation // where its implementation stands; else where it was last named
+	At      *grammar.Operation // the one with the implementation, or else the last definition
 	Inputs  map[string]Parameter
 	Outputs map[string]*data.Definition
 	Notice  bool            // it is a notification
-	Mapped  map[string]bool // outputs that are written to an attribute
+	Mapped  map[string]bool // outputs that are mapped to an attribute
 }
 
-// Interface is an interface while it is put together.
+// Interface is an interface, combined from types and template.
 type Interface struct {
-	Operations map[string]*Operation // notifications, too
-	Typ        *grammar.Type         // nil: none is named, or unknown
+	Operations map[string]*Operation // and notifications
+	Typ        *grammar.Type         // nil if unnamed or unknown
 	Inputs     map[string]Parameter  // of all operations
-	Vague      bool                  // its type is not known, so it may have any operation
+	Unresolved bool                  // its type is unknown, so it may have any operation
 }
 
-// TypeInterfaces puts together the interfaces of a node, relationship or group
-// type, once.
+// TypeInterfaces returns the interfaces of a node, relationship or group type, and
+// caches them.
 func (ix *Index) TypeInterfaces(t *Type) map[string]*Interface {
 	if made, ok := ix.faces[t.Type]; ok {
 		return made
@@ -57,24 +56,24 @@ func (ix *Index) NewInterface() *Interface {
 	return &Interface{Inputs: map[string]Parameter{}, Operations: map[string]*Operation{}}
 }
 
-// Extend lays a definition over an interface, below it what its own type says.
+// Extend merges a definition into an interface, after the definitions of its own type.
 func (ix *Index) Extend(made *Interface, i *grammar.Interface, doc *grammar.Document) {
 	if typ := doc.Scope().Lookup(grammar.InterfaceType, i.Type.Name); i.Type.Name != "" {
-		made.Vague = made.Vague || typ == nil || !ix.Inherit(typ).Whole
+		made.Unresolved = made.Unresolved || typ == nil || !ix.Inherit(typ).Complete
 		if typ != nil && made.Typ != typ {
 			made.Typ = typ
 			for _, base := range slices.Backward(Ancestors(typ)) {
 				for _, inherited := range base.Interfaces {
-					ix.Lay(made, inherited, base.Doc)
+					ix.Merge(made, inherited, base.Doc)
 				}
 			}
 		}
 	}
-	ix.Lay(made, i, doc)
+	ix.Merge(made, i, doc)
 }
 
-// RelationInterfaces are the interfaces of a relationship: of its type, and as
-// the requirement that makes it refines them.
+// RelationInterfaces returns the interfaces of a relationship type, refined by the
+// requirement.
 func (ix *Index) RelationInterfaces(t *grammar.Type, def *RequirementDef) map[string]*Interface {
 	faces := ix.TypeInterfaces(ix.Inherit(t))
 	if def == nil || len(def.Interfaces) == 0 {
@@ -89,18 +88,18 @@ func (ix *Index) RelationInterfaces(t *grammar.Type, def *RequirementDef) map[st
 	return faces
 }
 
-// cloned copies interfaces with all that is in them.
+// cloned returns a deep copy of interfaces.
 func (ix *Index) cloned(faces map[string]*Interface) map[string]*Interface {
 	all := make(map[string]*Interface, len(faces))
 	for name, i := range faces {
-		all[name] = ix.Layered(i, nil)
+		all[name] = ix.CopyFor(i, nil)
 	}
 	return all
 }
 
-// Layered copies an interface for a definition to be laid over it: what that
-// leaves alone is shared. Nil stands for one that may change everything.
-func (ix *Index) Layered(i *Interface, over *grammar.Interface) *Interface {
+// CopyFor returns a copy of an interface, to be changed by a definition. Operations that
+// the definition does not name are shared; nil names all.
+func (ix *Index) CopyFor(i *Interface, over *grammar.Interface) *Interface {
 	made := *i
 	made.Operations = maps.Clone(i.Operations)
 	cost := len(i.Operations)
@@ -129,13 +128,13 @@ func (ix *Index) Layered(i *Interface, over *grammar.Interface) *Interface {
 	return &made
 }
 
-// Find returns the interface of a name, which may be that of its type.
+// Find returns an interface by its name or by the name of its type.
 func Find(faces map[string]*Interface, name string, doc *grammar.Document) *Interface {
 	return faces[nameOf(faces, name, doc)]
 }
 
-// nameOf returns the name that an interface has, which may be called by its type;
-// of several of one type it is the first by name.
+// nameOf returns the name of an interface that may be called by its type. Of several
+// interfaces of one type it returns the first by name.
 func nameOf(faces map[string]*Interface, name string, doc *grammar.Document) string {
 	if faces[name] != nil {
 		return name
@@ -153,16 +152,16 @@ func nameOf(faces map[string]*Interface, name string, doc *grammar.Document) str
 	return first
 }
 
-// AssignTo lays what a template says over the interfaces of its type. Up to
-// 1.3 a template may add an interface of its own, if it names the type. Seen, if
-// there is one, gets each with its name and what is there before.
+// AssignTo merges the interfaces of a template into those of its type. In 1.x a template
+// may add an interface if it names its type. If seen is not nil, it is called for each
+// interface with the name and the interface of the type.
 func (ix *Index) AssignTo(faces map[string]*Interface, assigned []*grammar.Interface, doc *grammar.Document, seen func(*grammar.Interface, string, *Interface)) map[string]*Interface {
 	if len(assigned) == 0 || !ix.Spend(len(faces)) {
 		return faces
 	}
 	all := maps.Clone(faces)
 	for _, i := range assigned {
-		if all[i.Name] == nil && !ix.Spend(len(all)) { // all are looked at
+		if all[i.Name] == nil && !ix.Spend(len(all)) { // nameOf walks all of them
 			break
 		}
 		name := nameOf(all, i.Name, doc)
@@ -172,8 +171,8 @@ func (ix *Index) AssignTo(faces map[string]*Interface, assigned []*grammar.Inter
 		}
 		switch {
 		case made != nil:
-			all[name] = ix.Layered(made, i)
-			ix.Lay(all[name], i, doc)
+			all[name] = ix.CopyFor(made, i)
+			ix.Merge(all[name], i, doc)
 		case MayAdd(i, doc):
 			all[i.Name] = ix.added(i, doc)
 		}
@@ -181,31 +180,31 @@ func (ix *Index) AssignTo(faces map[string]*Interface, assigned []*grammar.Inter
 	return all
 }
 
-// MayAdd reports whether a template may have an interface that its type has not: in
-// 1.x, where it names its type, or is called by it.
+// MayAdd reports whether a template may add an interface: in 1.x, if it names the type,
+// or is called by the name of the type.
 func MayAdd(i *grammar.Interface, doc *grammar.Document) bool {
 	return !doc.V2() && (i.Type.Name != "" || doc.Scope().Lookup(grammar.InterfaceType, i.Name) != nil)
 }
 
-// added is an interface that a template of 1.x has and its type has not.
+// added returns an interface that only the template has.
 func (ix *Index) added(i *grammar.Interface, doc *grammar.Document) *Interface {
-	made, typed := ix.NewInterface(), *i
+	made, inheritType := ix.NewInterface(), *i
 	if i.Type.Name == "" {
-		typed.Type = grammar.Ref{Name: i.Name, Pos: i.Pos}
+		inheritType.Type = grammar.Ref{Name: i.Name, Pos: i.Pos}
 	}
-	ix.Extend(made, &typed, doc)
+	ix.Extend(made, &inheritType, doc)
 	return made
 }
 
-// Lay merges one level into an interface, unless that is too much work.
-func (ix *Index) Lay(under *Interface, over *grammar.Interface, doc *grammar.Document) {
+// Merge merges one level into an interface, within the limit of work.
+func (ix *Index) Merge(under *Interface, over *grammar.Interface, doc *grammar.Document) {
 	if ix.Spend((1 + len(over.Inputs)) * (1 + len(under.Operations) + len(over.Operations))) {
 		under.merge(over, doc)
 	}
 }
 
-// merge lays one level over the ones below it: at each level an operation's
-// own inputs win over those of its interface.
+// merge merges one level into the levels below. At each level, the inputs of an
+// operation win over those of its interface.
 func (i *Interface) merge(over *grammar.Interface, doc *grammar.Document) {
 	assign(i.Inputs, over.Inputs, doc)
 	for _, o := range i.Operations {
@@ -234,7 +233,7 @@ func (i *Interface) merge(over *grammar.Interface, doc *grammar.Document) {
 
 func Implemented(o *grammar.Operation) bool { return o.Implementation.Name != "" || o.Primary != nil }
 
-// assign takes definitions and values; a value keeps the definition below it.
+// assign merges definitions and values. A value keeps its definition.
 func assign(to map[string]Parameter, inputs []*grammar.Property, doc *grammar.Document) {
 	for _, p := range inputs {
 		made := to[p.Name]

@@ -11,14 +11,14 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Describe, Lead, Get and Names make a node a data.Entity.
+// Describe, Follow, Get and Names make a node a data.Entity.
 func (n *Node) Describe() (data.EntityKind, string) { return data.NodeEntity, quote(n.Name) }
 
-// Lead returns what a step of a path leads to.
-func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
+// Follow follows a step of a path.
+func (n *Node) Follow(step data.Step) (data.Entity, data.Answer) {
 	switch step.Kind {
 	case data.ToHost:
-		return n.leadToHost()
+		return n.followToHost()
 	case data.ToCapability:
 		if c := n.Capability(step.Name); c != nil {
 			return c, data.Found
@@ -37,10 +37,7 @@ func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
 			}
 			index++
 		}
-		if rel := n.relationLeft(step.Name); rel != nil {
-			return rel, data.Found
-		}
-		if n.leaves(step.Name) || n.Typ != nil && n.Typ.Requirement(step.Name) != nil {
+		if n.isUnmet(step.Name) || n.Typ != nil && n.Typ.Requirement(step.Name) != nil {
 			return nil, data.Open
 		}
 	default:
@@ -51,31 +48,12 @@ func (n *Node) Lead(step data.Step) (data.Entity, data.Answer) {
 	return nil, data.Missing
 }
 
-// leaves reports whether a requirement is left to be fulfilled.
-func (n *Node) leaves(requirement string) bool {
-	return slices.ContainsFunc(n.Unmet, func(e *Edge) bool { return e.Left && e.Name == requirement })
+// isUnmet reports whether a requirement has no target yet.
+func (n *Node) isUnmet(requirement string) bool {
+	return slices.ContainsFunc(n.Unmet, func(e *Edge) bool { return e.Open && e.Name == requirement })
 }
 
-// relationLeft is what is known of the relationship of a requirement that is left
-// to be fulfilled: its types. It is nil where that is nothing, and where the node
-// asks for a relationship of its own.
-func (n *Node) relationLeft(name string) data.Entity {
-	if n.Typ == nil || !n.Doc.V2() {
-		return nil
-	}
-	def := n.Typ.Requirement(name)
-	if def == nil || def.Relation == nil {
-		return nil
-	}
-	for _, r := range n.Requirements {
-		if r.Name == name && r.Relationship.Name != "" {
-			return nil
-		}
-	}
-	return n.Holder.Graph.AnyRelationOf(n.Typ.Type.Type, def.Relation, def.Node, nil)
-}
-
-func (n *Node) leadToHost() (data.Entity, data.Answer) {
+func (n *Node) followToHost() (data.Entity, data.Answer) {
 	if n.Host != nil {
 		return n.Host, data.Found
 	}
@@ -85,9 +63,9 @@ func (n *Node) leadToHost() (data.Entity, data.Answer) {
 	return nil, data.Missing
 }
 
-// mayBeHosted reports whether a node without a host may have one all the same: it
-// is made elsewhere, or has a requirement that a host would fulfil. Where the
-// chain of hosts ends, so does the search for what HOST has (TOSCA 1.3, 4.1).
+// mayBeHosted reports whether a node without a host may have one at run time: it is made
+// elsewhere, or has a requirement for a host. Otherwise the search for an attribute of
+// HOST ends here (TOSCA 1.3, 4.1).
 func (n *Node) mayBeHosted() bool {
 	s := n.Holder.Graph
 	if len(n.Directives) > 0 || n.Filter != nil || len(n.Hosts) > 0 || n.Doc.V2() || !s.Spend(1+len(n.Typ.Reqs)+len(n.Requirements)) {
@@ -101,7 +79,7 @@ func (n *Node) mayBeHosted() bool {
 	return slices.ContainsFunc(n.Requirements, func(r *grammar.Requirement) bool { return n.Typ.Requirement(r.Name) == nil })
 }
 
-// Get returns what the node has of a name.
+// Get returns a member of the node.
 func (n *Node) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	switch {
 	case n.Typ == nil:
@@ -125,9 +103,8 @@ func (n *Node) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	return v, answer
 }
 
-// endpoint returns an attribute that only a capability of the normative types has:
-// the address of an endpoint is that of its node, and the text of 1.x asks the
-// node for it (TOSCA 1.3, 5.5.7.2 and 11.1.17).
+// endpoint returns an attribute of a normative endpoint capability. Texts of 1.x read
+// the address of an endpoint from its node (TOSCA 1.3, 5.5.7.2 and 11.1.17).
 func (n *Node) endpoint(name string) (data.Value, data.Answer) {
 	if !n.Holder.Graph.Spend(len(n.Typ.Caps)) {
 		return data.Value{}, data.Open
@@ -140,7 +117,7 @@ func (n *Node) endpoint(name string) (data.Value, data.Answer) {
 	return data.Value{}, data.Missing
 }
 
-// Names lists what the node has, for messages.
+// Names lists members of the node, for messages.
 func (n *Node) Names(m data.Member, of ...string) []string {
 	switch {
 	case n.Typ == nil:
@@ -175,8 +152,8 @@ func (n *Node) artifact(name string) (data.Value, data.Answer) {
 	return data.Known(source.Scalar(source.String, s.mark(ArtifactRef{n, within}), s.root)), data.Found
 }
 
-// Marked returns the artifact that a marker's number stands for.
-func (g *Graph) Marked(number string) (ArtifactRef, bool) {
+// ArtifactByMarker returns the artifact of a marker.
+func (g *Graph) ArtifactByMarker(number string) (ArtifactRef, bool) {
 	at, err := strconv.Atoi(number)
 	if err != nil || at < 0 || at >= len(g.refs) {
 		return ArtifactRef{}, false
@@ -189,8 +166,8 @@ func (g *Graph) mark(ref ArtifactRef) string {
 	return data.Marker + strconv.Itoa(len(g.refs)-1) + data.Marker
 }
 
-// outputs lists the interfaces, the operations of one, or the outputs of one;
-// nil means that the outputs are not defined.
+// outputs lists interfaces, the operations of one, or the outputs of one. It returns nil
+// if the outputs are not defined.
 func outputs(faces map[string]*inherit.Interface, of []string) []string {
 	if len(of) == 0 {
 		return slices.Sorted(maps.Keys(faces))
@@ -219,7 +196,7 @@ func outputOf(faces map[string]*inherit.Interface, path []string) *data.Definiti
 // ArtifactRef is an artifact that get_artifact names.
 type ArtifactRef struct {
 	Node *Node
-	Path string // in the archive; empty: it is not there, and said so
+	Path string // in the archive; empty if missing (already reported)
 }
 
 // Capability is a capability of a node.
@@ -230,8 +207,7 @@ type Capability struct {
 	Def  *inherit.CapabilityDef
 }
 
-// Capability returns a capability of the node; nil if its type has none of this
-// name.
+// Capability returns a capability of the node, or nil.
 func (n *Node) Capability(name string) *Capability {
 	if c, made := n.caps[name]; made || n.Typ == nil {
 		return c
@@ -243,7 +219,7 @@ func (n *Node) Capability(name string) *Capability {
 	c := &Capability{node: n, name: name, Def: def}
 	c.Holder = Holder{
 		Graph: n.Holder.Graph, Self: n, Of: n.Of() + ": capability " + quote(name), Doc: n.Doc, At: n.Pos,
-		Props: def.Props, Attrs: def.Attrs, Whole: def.Whole, needed: n.Owned(),
+		Props: def.Props, Attrs: def.Attrs, Complete: def.Complete, needed: n.Owned(),
 	}
 	for _, k := range n.Capabilities {
 		if k.Name == name {
@@ -261,7 +237,7 @@ func (c *Capability) Describe() (data.EntityKind, string) {
 	return data.CapabilityEntity, "capability " + quote(c.name) + " of " + quote(c.node.Name)
 }
 
-func (c *Capability) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
+func (c *Capability) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
 
 func (c *Capability) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	return c.get(m, name[0])
@@ -269,25 +245,25 @@ func (c *Capability) Get(m data.Member, name ...string) (data.Value, data.Answer
 
 func (c *Capability) Names(m data.Member, _ ...string) []string { return c.MemberNames(m) }
 
-// Input, Inputs, Entity and Templates make the service a data.World.
+// Input, Inputs, Entity and Templates make the graph a data.World.
 func (g *Graph) Input(name string) (data.Value, data.Answer) {
 	in := g.InputByName[name]
 	switch {
-	case g.InputByName == nil: // in a type: it may be one of any topology that uses it
+	case g.InputByName == nil: // within a type, which any topology may use
 		return data.Value{}, data.Open
 	case in == nil:
 		return g.flowInput(name)
 	case in.bad:
-		return data.Value{}, data.Found // said where the input is
+		return data.Value{}, data.Found // already reported at the input
 	case in.value.IsNull() && g.opts.Draft && in.open:
 		return data.Value{Def: in.Def}, data.Open
 	}
 	return data.Value{Node: in.value, Def: in.Def, Size: in.size, OK: true}, data.Found
 }
 
-// Entity finds a node, relationship template or group by its name.
+// Entity returns a node, relationship template or group by its name.
 func (g *Graph) Entity(name string) data.Entity {
-	if g.ByName == nil { // in a type, or an input: nothing is made yet
+	if g.ByName == nil { // within a type or input: there are no entities yet
 		return data.Anything
 	}
 	if n := g.ByName[name]; n != nil {
@@ -305,8 +281,8 @@ func (g *Graph) Entity(name string) data.Entity {
 // Templates lists the names that Entity knows.
 func (g *Graph) Templates() []string { return g.TemplateNames(AnyNode) }
 
-// Interfaces puts together what types and template say of a node's interfaces,
-// once. What it returns is only read.
+// Interfaces returns the interfaces of a node, merged from types and template. The
+// result must not be changed.
 func (g *Graph) Interfaces(n *Node) map[string]*inherit.Interface {
 	if n.faces == nil {
 		n.faces = g.AssignTo(g.TypeInterfaces(n.Typ.Type), n.Interfaces, n.Doc, nil)
@@ -314,9 +290,9 @@ func (g *Graph) Interfaces(n *Node) map[string]*inherit.Interface {
 	return n.faces
 }
 
-// flowInput answers for an input that only workflows have: an operation of a node
-// may read it, and gets what the workflow that calls it was given (TOSCA 1.3,
-// 7.3.6). Whoever packages or plans an application has no workflow.
+// flowInput returns an input that only workflows have. An operation may read the inputs
+// of the workflow that calls it (TOSCA 1.3, 7.3.6). Packaging and planning have no
+// workflows.
 func (g *Graph) flowInput(name string) (data.Value, data.Answer) {
 	if g.Doc.V2() || !g.opts.Draft {
 		return data.Value{}, data.Missing

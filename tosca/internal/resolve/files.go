@@ -14,12 +14,12 @@ import (
 type Artifact struct {
 	*grammar.Artifact
 	Doc   *grammar.Document
-	Chain []*grammar.Type // of its type; empty: none is named
-	Own   bool            // written in the template, not in a type
+	Chain []*grammar.Type // of its type; empty if it has none
+	Own   bool            // of the template, not of a type
 }
 
-// Artifacts returns all artifacts of a node, sorted by name: its own win over
-// those of its type, and these over inherited ones.
+// Artifacts returns all artifacts of a node, sorted by name. The template's win over the
+// type's, and these over inherited ones.
 func (g *Graph) Artifacts(n *Node) []Artifact {
 	var all []Artifact
 	for _, t := range slices.Backward(n.Typ.Chain) {
@@ -29,7 +29,7 @@ func (g *Graph) Artifacts(n *Node) []Artifact {
 	slices.SortStableFunc(all, func(a, b Artifact) int { return strings.Compare(a.Name, b.Name) })
 	kept := all[:0]
 	for i, a := range all {
-		if i+1 == len(all) || all[i+1].Name != a.Name { // the last of one name
+		if i+1 == len(all) || all[i+1].Name != a.Name { // the last of a name wins
 			kept = append(kept, a)
 		}
 	}
@@ -46,7 +46,7 @@ func (g *Graph) appendArtifacts(to []Artifact, more []*grammar.Artifact, doc *gr
 	return to
 }
 
-// Artifact finds an artifact of a node by its name.
+// Artifact returns an artifact of a node by its name.
 func (g *Graph) Artifact(n *Node, name string) (Artifact, bool) {
 	if n.artifacts == nil {
 		n.artifacts = map[string]Artifact{}
@@ -58,29 +58,28 @@ func (g *Graph) Artifact(n *Node, name string) (Artifact, bool) {
 	return a, has
 }
 
-// Files looks into the archive for the files that documents name.
+// Files finds the files of the archive that documents name.
 type Files struct {
 	*diag.Collector
 	archive Archive
-	found   map[string]entry    // what was looked for: many operations are one script
-	lists   map[string][]string // folders that were listed for a suggestion
+	found   map[string]entry    // results by path, as many operations share a script
+	lists   map[string][]string // listed folders, for suggestions
 }
 
-// entry is what there is in the archive by a name.
+// entry is the kind of a path in the archive.
 type entry uint8
 
 const (
 	nothing entry = iota
 	aFile
-	aFolder // or what else is not a file
+	aFolder // or anything else that is not a file
 )
 
-// File finds a file that a document names; ok is false where there is none,
-// which is reported. What says what the file is for, as in `component "api":
-// artifact "csv"`.
+// File returns the path of a file that a document names, or reports that it is missing.
+// what names its user, as in `component "api": artifact "csv"`.
 func (f *Files) File(in string, ref grammar.Ref, what string) (string, bool) {
 	if ref.Name == "" {
-		return "", false // said by the grammar
+		return "", false // reported by the grammar
 	}
 	name, ok := grammar.Within(in, ref.Name)
 	if !ok {
@@ -93,14 +92,13 @@ func (f *Files) File(in string, ref grammar.Ref, what string) (string, bool) {
 	case aFolder:
 		f.Errorf(ref.Pos, code.ArtFile, "%s: file %q is a folder", what, ref.Name)
 	case nothing:
-		f.Add(f.Gone(in, ref, what))
+		f.Add(f.MissingFile(in, ref, what))
 	}
 	return "", false
 }
 
-// Gone is what to say of a file that is not there: where it was looked for, and what
-// may have been meant.
-func (f *Files) Gone(in string, ref grammar.Ref, what string) diag.Diagnostic {
+// MissingFile returns the diagnostic for a missing file, with a suggestion.
+func (f *Files) MissingFile(in string, ref grammar.Ref, what string) diag.Diagnostic {
 	name, ok := grammar.Within(in, ref.Name)
 	d := diag.Diagnostic{Position: ref.Pos, Code: code.ArtFile, Message: what + ": file " + quote(ref.Name) + " is not in the archive"}
 	if !ok {
@@ -114,7 +112,7 @@ func (f *Files) Gone(in string, ref grammar.Ref, what string) diag.Diagnostic {
 		return d
 	}
 	up := ""
-	for dir := path.Dir(in); dir != "." && !strings.HasPrefix(ref.Name, "/"); { // beside a folder above
+	for dir := path.Dir(in); dir != "." && !strings.HasPrefix(ref.Name, "/"); { // next to a parent folder
 		dir, up = path.Dir(dir), up+"../"
 		if f.look(path.Join(dir, ref.Name)) == aFile {
 			d.Suggestion = up + ref.Name
@@ -124,7 +122,7 @@ func (f *Files) Gone(in string, ref grammar.Ref, what string) diag.Diagnostic {
 	return d
 }
 
-// IsFile reports whether a path that a document names is a file of the archive.
+// IsFile reports whether a path in a document is a file of the archive.
 func (f *Files) IsFile(in, name string) bool {
 	within, ok := grammar.Within(in, name)
 	return ok && f.look(within) == aFile
@@ -145,8 +143,7 @@ func (f *Files) look(name string) entry {
 	return what
 }
 
-// nearFile looks in the folder where a file should be for what it may be
-// called there.
+// nearFile returns a file in the same folder with a similar name.
 func (f *Files) nearFile(name string) string {
 	dir := path.Dir(name)
 	names, listed := f.lists[dir]

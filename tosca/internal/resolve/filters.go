@@ -11,10 +11,10 @@ import (
 	"github.com/toskose/toskose/tosca/internal/inherit"
 )
 
-// Sought is the capability that a requirement asks for, where the type of the
-// node that will have it is known; nil otherwise.
-func (g *Graph) Sought(e *Edge) *inherit.CapabilityDef {
-	t := g.Filtered(e)
+// RequestedCapability returns the capability that a requirement requests, or nil if the
+// target's type is unknown.
+func (g *Graph) RequestedCapability(e *Edge) *inherit.CapabilityDef {
+	t := g.FilteredType(e)
 	if t == nil || e.Def == nil {
 		return nil
 	}
@@ -30,9 +30,9 @@ func (g *Graph) Sought(e *Edge) *inherit.CapabilityDef {
 	return t.CapabilityOf(e.Def.Capability)
 }
 
-// Filtered is the type of the nodes that a requirement's filter chooses from;
-// nil where it may be any.
-func (g *Graph) Filtered(e *Edge) *inherit.NodeType {
+// FilteredType returns the type of the nodes that a requirement accepts, or nil for any
+// type.
+func (g *Graph) FilteredType(e *Edge) *inherit.NodeType {
 	if t := g.ByName[e.Node.Name]; t != nil {
 		return t.Typ
 	}
@@ -46,9 +46,9 @@ func (g *Graph) Filtered(e *Edge) *inherit.NodeType {
 // perFit is the work of comparing a node with a filter.
 const perFit = 64
 
-// fill returns requirements that are left to a filter the one node of the
-// topology that fulfils it. Where there are several, the choice is left open.
-func (l *linker) fill() {
+// applyFilters sets the target of each requirement with a filter to the one node that
+// passes it. If several nodes do, it chooses none.
+func (l *linker) applyFilters() {
 	filled := false
 	quiet := (&data.Evaluator{Collector: &diag.Collector{}, World: l, Spend: l.Spend}).Mute()
 	for _, e := range l.filters {
@@ -57,30 +57,30 @@ func (l *linker) fill() {
 		}
 		var found []*Node
 		for _, n := range l.Nodes {
-			if n != e.Source && n.Typ != nil && n.Owned() == e.Source.Owned() && l.fits(quiet, e, n) {
+			if n != e.Source && n.Typ != nil && n.Owned() && l.fits(quiet, e, n) {
 				found = append(found, n)
 			}
 		}
-		if len(found) == 0 && e.Source.Owned() && e.isHost() && l.opts.Host != nil {
+		if len(found) == 0 && e.isHost() && l.opts.Host != nil {
 			found = []*Node{l.host()}
 		}
 		switch {
 		case len(found) == 1:
 			e.Target = found[0]
-			if l.fulfils(e) {
-				e.Left = false
+			if l.checkTarget(e) {
+				e.Open = false
 				e.Source.Edges = append(e.Source.Edges, e)
 				e.Source.Unmet = slices.DeleteFunc(e.Source.Unmet, func(u *Edge) bool { return u == e })
 				filled = true
 			}
 		case len(found) > 1:
-			l.leave(e, "%s is left to a node_filter that %q and %q fulfil, so the topology is incomplete", e.Of(), found[0].Name, found[1].Name)
-		case e.Source.Owned():
+			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s is left to a node_filter that %q and %q pass, so the topology is incomplete", e.Of(), found[0].Name, found[1].Name)
+		default:
 			hint := ""
 			if e.isHost() {
 				hint = ": add it, or name an image for it in toskose.yml, nodes.NAME.docker.base_image"
 			}
-			l.leave(e, "%s waits for a node that keeps %s, and there is none%s", e.Of(), conditions(e.NodeFilter), hint)
+			l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, "%s needs a node with %s, and there is none%s", e.Of(), conditions(e.NodeFilter), hint)
 		}
 	}
 	if filled {
@@ -88,7 +88,7 @@ func (l *linker) fill() {
 	}
 }
 
-// host makes the node that the caller has for those whose host is not there.
+// host adds the caller's node for components whose host is not in the topology.
 func (l *linker) host() *Node {
 	if n := l.ByName[l.opts.Host.Name]; n != nil {
 		return n
@@ -100,7 +100,7 @@ func (l *linker) host() *Node {
 	return n
 }
 
-// conditions are what a filter asks for, in a message.
+// conditions describes a filter in a message.
 func conditions(f *grammar.NodeFilter) string {
 	var all []string
 	for _, p := range f.Properties {
@@ -114,15 +114,7 @@ func conditions(f *grammar.NodeFilter) string {
 	return strings.Join(all, ", ")
 }
 
-func (l *linker) leave(e *Edge, format string, args ...any) {
-	if e.Source.Owned() {
-		l.Incomplete(e.NodeFilter.Pos, code.ReqAbstract, format, args...)
-		return
-	}
-	l.Warnf(e.NodeFilter.Pos, code.ReqAbstract, format, args...)
-}
-
-// fits reports whether a node can be what a requirement's filters choose.
+// fits reports whether a node can be the target of a requirement with filters.
 func (l *linker) fits(quiet *data.Evaluator, e *Edge, n *Node) bool {
 	filters := []*grammar.NodeFilter{e.NodeFilter}
 	if typ := e.Source.Doc.Scope().Lookup(grammar.NodeType, e.Node.Name); typ != nil && !inherit.IsA(n.Typ.Chain, typ) {
@@ -145,16 +137,15 @@ func (l *linker) fits(quiet *data.Evaluator, e *Edge, n *Node) bool {
 	return true
 }
 
-// passes reports whether a node fulfils a filter. What is known only at run time
-// may: only what is known to break it does not.
+// passes reports whether a node passes a filter. Values of run time pass.
 func (l *linker) passes(quiet *data.Evaluator, f *grammar.NodeFilter, e *Edge, n *Node) bool {
 	if f.Validation != nil {
-		candidate := *e
-		candidate.Target = n
-		v := quiet.Condition(f.Validation, data.Place{Of: e.Of(), Doc: e.Source.Doc, Self: &candidate})
+		anyOfType := *e
+		anyOfType.Target = n
+		v := quiet.Condition(f.Validation, data.Place{Of: e.Of(), Doc: e.Source.Doc, Self: &anyOfType})
 		return v.OK && (v.Later != nil || v.Node != nil && v.Node.Text == "true")
 	}
-	if !keeps(quiet, f.Properties, &n.Holder) {
+	if !passesProperties(quiet, f.Properties, &n.Holder) {
 		return false
 	}
 	for _, c := range f.Capabilities {
@@ -166,14 +157,14 @@ func (l *linker) passes(quiet *data.Evaluator, f *grammar.NodeFilter, e *Edge, n
 			}
 			has = n.Capability(def.Name)
 		}
-		if !keeps(quiet, c.Properties, &has.Holder) {
+		if !passesProperties(quiet, c.Properties, &has.Holder) {
 			return false
 		}
 	}
 	return true
 }
 
-func keeps(quiet *data.Evaluator, filters []*grammar.PropertyFilter, h *Holder) bool {
+func passesProperties(quiet *data.Evaluator, filters []*grammar.PropertyFilter, h *Holder) bool {
 	for _, f := range filters {
 		def := h.Props[f.Name]
 		if def == nil {
@@ -194,11 +185,10 @@ func keeps(quiet *data.Evaluator, filters []*grammar.PropertyFilter, h *Holder) 
 	return true
 }
 
-// findHosts finds what each node is hosted on, and cuts what is hosted on
-// itself.
+// findHosts sets the host of each node, and cuts cycles of hosts.
 func (g *Graph) findHosts() {
 	for _, n := range g.Nodes {
-		n.Hosts, n.Host, n.walked = nil, nil, unwalked
+		n.Hosts, n.Host, n.visit = nil, nil, unvisited
 		for _, e := range n.Edges {
 			if e.isHost() {
 				n.Hosts = append(n.Hosts, e)
@@ -213,22 +203,22 @@ func (g *Graph) findHosts() {
 	}
 }
 
-// cutCycle follows the hosts of a node, once for all that are on the way, and
-// cuts a cycle where it closes.
+// cutCycle follows the hosts of a node, once for each node on the path, and cuts a cycle
+// at its end.
 func (g *Graph) cutCycle(n *Node) {
 	var way []*Node
 	at := n
-	for ; at != nil && at.walked == unwalked; at = at.Host {
-		at.walked = walking
+	for ; at != nil && at.visit == unvisited; at = at.Host {
+		at.visit = visiting
 		way = append(way, at)
 	}
-	if at != nil && at.walked == walking {
+	if at != nil && at.visit == visiting {
 		for _, m := range way[slices.Index(way, at):] {
 			g.Errorf(m.Pos, code.ReqCycle, "%s is hosted on itself, through %s", m.Of(), m.Host.Of())
 		}
 		way[len(way)-1].Host = nil
 	}
 	for _, m := range way {
-		m.walked = walkedOver
+		m.visit = visited
 	}
 }

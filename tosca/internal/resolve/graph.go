@@ -1,8 +1,7 @@
-// Package resolve makes a graph of a service template: node templates with their
-// types and edges, relationships, groups, policies, and values evaluated as far as
-// they can be known before the application runs. It reports what leads nowhere; what
-// else TOSCA's rules say of a graph is package check's. What the nodes mean to
-// somebody who runs them is no concern of it. It starts no goroutine.
+// Package resolve makes a graph of a service template: nodes with their types and edges,
+// relationships, groups, policies, and values as far as they are known before run time.
+// It reports unresolved references; package check reports violations of other rules. It
+// starts no goroutine.
 package resolve
 
 import (
@@ -20,34 +19,31 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Archive is where the files are that templates name.
+// Archive holds the files that templates name.
 type Archive interface {
 	fs.FS
 	Stat(name string) (fs.FileInfo, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
 }
 
-// Options are what is not written in the documents.
+// Options are settings from outside of the documents.
 type Options struct {
-	Inputs map[string]any // values of topology inputs; a string may be YAML, and a Secret is one
-	File   *InputFile     // Inputs win over it
-	// Draft accepts what someone is still writing: what is incomplete is warned
-	// of.
+	Inputs map[string]any // by name; a string may be YAML, and a Secret is a string
+	File   *InputFile     // Inputs take precedence
+	// Draft turns errors about incomplete parts into warnings.
 	Draft bool
-	// Withhold leaves out the secrets among the user's inputs, and what depends on
-	// them, once they are checked: a draft only.
+	// Withhold removes the user's secrets, and values that depend on them, after they
+	// are checked. It requires Draft.
 	Withhold bool
-	// Noun returns what a node of a type is called in messages, or an empty string
-	// where it is a node template like any other. A node that has a noun is the
-	// caller's: its values must be known before the application runs, its
-	// requirements may have names that its type does not define as long as they
-	// name a relationship, and the caller counts its hosts.
+	// Noun returns the noun for nodes of a type in messages, or an empty string for
+	// other nodes. The caller owns nodes with a noun. The values of an owned node must
+	// be known before run time, its requirements may have names that its type does not
+	// define if they name a relationship, and the caller checks its hosts.
 	Noun func(*inherit.NodeType) string
-	// Attribute is what an attribute of a node is before the application runs; ok is
-	// false where that is not known.
+	// Attribute returns an attribute of an owned node before run time, if known.
 	Attribute func(n *Node, name string) (value string, ok bool)
-	// Host, if there is one, is made where the caller's nodes leave their host to a
-	// filter that nothing fulfils.
+	// Host is added for owned nodes whose filter for a host no node passes. It may be
+	// nil.
 	Host *grammar.NodeTemplate
 }
 
@@ -57,34 +53,32 @@ type InputFile struct {
 	Data []byte
 }
 
-// Graph is a service template: whoever has resolved it goes on with its nodes and
-// reports through it.
+// Graph is a service template.
 type Graph struct {
 	*inherit.Index
 	*Files
 	Doc       *grammar.Document // the entry definition
-	Topo      *grammar.Topology // nil: there is none
+	Topo      *grammar.Topology // nil if the document has none
 	Values    *data.Evaluator
-	Nodes     []*Node // in the order written
+	Nodes     []*Node // as written
 	ByName    map[string]*Node
 	Relations map[string]*Relation
 	Groups    map[string]*Group
-	Policies  []*Policy // in the order written
+	Policies  []*Policy // as written
 	Workflows map[string]*grammar.Workflow
 
-	InputByName map[string]*Input // nil: not read yet
+	InputByName map[string]*Input // nil until read
 	flowInputs  map[string]*grammar.Property
-	secrets     []string // texts that no message may have
+	secrets     []string // hidden in messages
 
 	opts     Options
-	root     *source.Node                    // stands for the entry definition
-	sorted   []*Node                         // by name; nil: nobody asked
-	defaults map[*data.Definition]data.Value // lists and maps that many nodes have
-	refs     []ArtifactRef                   // what the markers of get_artifact stand for
+	root     *source.Node                    // the position of the entry definition
+	sorted   []*Node                         // by name; nil until needed
+	defaults map[*data.Definition]data.Value // shared lists and maps
+	refs     []ArtifactRef                   // by the number of a get_artifact marker
 }
 
-// New makes the graph of some documents, the entry definition first. Nothing is in
-// it before it is resolved.
+// New returns an unresolved graph of some documents, the entry definition first.
 func New(archive Archive, docs []*grammar.Document, opts Options) *Graph {
 	ix := inherit.NewIndex(docs, opts.Draft)
 	g := &Graph{
@@ -105,20 +99,20 @@ func (g *Graph) indexWorkflows() {
 	for _, w := range g.Topo.Workflows {
 		g.Workflows[w.Name] = w
 		for _, p := range w.Inputs {
-			if g.flowInputs[p.Name] == nil { // of several, the first
+			if g.flowInputs[p.Name] == nil { // the first of a name wins
 				g.flowInputs[p.Name] = p
 			}
 		}
 	}
 }
 
-// Resolve makes all that is in the topology. The steps run one after the other; each
-// reports all that it can and leaves out what it cannot make sense of, so that the
-// next does not complain about the same mistake. The error is that of ctx.
+// Resolve fills the graph step by step. Each step reports all its errors and omits what
+// it could not resolve, so that the next steps do not report the same error again. It
+// returns the error of ctx.
 func (g *Graph) Resolve(ctx context.Context) error {
 	(&inputReader{Graph: g}).readInputs()
 	l := &linker{Graph: g, offers: map[*grammar.Type]bool{}}
-	for _, step := range []func(){g.makeNodes, g.makeRelations, g.makeGroups, g.makePolicies, l.linkNodes, g.findHosts, l.fill} {
+	for _, step := range []func(){g.makeNodes, g.makeRelations, g.makeGroups, g.makePolicies, l.linkNodes, g.findHosts, l.applyFilters} {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -129,28 +123,29 @@ func (g *Graph) Resolve(ctx context.Context) error {
 
 func quote(s string) string { return diag.Quote(s) }
 
-// Holder is what has properties and attributes: a node, a capability, a
-// relationship, a group, a policy or an artifact.
+// Holder is the part of a node, capability, relationship, group, policy or artifact that
+// has properties and attributes.
 type Holder struct {
 	Graph      *Graph
 	Self       data.Entity
-	Of         string // names it in messages
+	Of         string // for messages
 	Doc        *grammar.Document
 	At         diag.Position
 	Props      map[string]*data.Definition
-	sorted     []string // the names of props; nil: not sorted yet
+	sorted     []string // names of Props; nil until needed
 	Attrs      map[string]*data.Definition
-	Whole      bool // there is nothing else that it could have
-	needed     bool // its values must be known before the application runs
+	Complete   bool // its types are known, so it has no other members
+	needed     bool // its values must be known before run time
 	Assigned   *source.Node
 	AttrValues *source.Node
 	values     map[string]*data.Value
-	Explained  string // a property that is not there, and said so
+	Explained  string // an unknown property, already reported
 }
 
 func (h *Holder) Place(of string) data.Place { return data.Place{Of: of, Doc: h.Doc, Self: h.Self} }
 
-// Property evaluates a property once: what is assigned, or else the default.
+// Property returns a property: the assigned value, or else the default. It is evaluated
+// once.
 func (h *Holder) Property(name string) data.Value {
 	if v := h.values[name]; v != nil {
 		return *v
@@ -159,11 +154,11 @@ func (h *Holder) Property(name string) data.Value {
 	written := h.Assigned.Get(name)
 	if written.IsNull() {
 		if v, known := h.Graph.defaults[def]; known {
-			h.Graph.Spend(v.Size) // whoever prints it prints it again
+			h.Graph.Spend(v.Size) // each printed copy is work
 			return v
 		}
 		written, doc = def.Fallback(), def.Doc
-		if h.Graph.Values.Blamed(written) {
+		if h.Graph.Values.IsInvalid(written) {
 			return data.Value{Def: def}
 		}
 	}
@@ -176,7 +171,7 @@ func (h *Holder) Property(name string) data.Value {
 	v := &data.Value{Busy: true}
 	h.values[name] = v
 	p := h.Place(h.Of + ": property " + quote(name))
-	p.Doc, p.Meant = doc, def
+	p.Doc, p.Want = doc, def
 	*v = h.Graph.Values.Eval(written, p)
 	v.Busy = false
 	made := *v
@@ -189,28 +184,28 @@ func (h *Holder) Property(name string) data.Value {
 		*v = data.Value{Def: def}
 	}
 	plain := v.OK && v.Node == written && written == def.Fallback()
-	v.Node = h.Graph.Values.Meant(v.Node, def)
-	if plain && !written.IsScalar() { // no function is in it, so it is the same for all nodes
+	v.Node = h.Graph.Values.Convert(v.Node, def)
+	if plain && !written.IsScalar() { // without functions, so the same for all nodes
 		h.Graph.defaults[def] = *v
 	}
 	return *v
 }
 
-// RunTimeOnly says that a value is needed that only a running application has.
-// That a draft lacks an input was said where the input is.
+// RunTimeOnly reports a value that must be known before run time and is not. A draft's
+// missing input is reported at the input.
 func (g *Graph) RunTimeOnly(v data.Value, of string) {
 	if strings.TrimPrefix(v.Later.Text, "$") == "get_input" {
 		return
 	}
-	if v.Asked != nil && v.Asked.Doc != nil && v.Asked.Doc.Embedded && strings.HasPrefix(v.Asked.Doc.File, "tosker") { // TosKer's types declare it
+	if v.LaterDef != nil && v.LaterDef.Doc != nil && v.LaterDef.Doc.Embedded && strings.HasPrefix(v.LaterDef.Doc.File, "tosker") { // declared by TosKer's types
 		g.Warnf(v.Later.Pos(), code.FunctionRuntime, "%s: %s is known only when the application runs, so it is left out", of, v.Later.Text)
 		return
 	}
 	g.Errorf(v.Later.Pos(), code.FunctionRuntime, "%s: %s is known only when the application runs", of, v.Later.Text)
 }
 
-// attribute evaluates an attribute as far as it can be known: most are known at
-// run time only. Every property is an attribute, too (TOSCA 1.3, 3.6.10).
+// attribute evaluates an attribute as far as it is known before run time. Every property
+// is an attribute, too (TOSCA 1.3, 3.6.10).
 func (h *Holder) attribute(name string) (data.Value, data.Answer) {
 	if written := h.AttrValues.Get(name); written != nil && h.Attrs[name] != nil {
 		return h.Graph.Values.Eval(h.Described(written, h.Attrs[name]), h.Place(h.Of)), data.Found
@@ -220,17 +215,17 @@ func (h *Holder) attribute(name string) (data.Value, data.Answer) {
 	}
 	def := h.Attrs[name]
 	switch {
-	case def == nil && h.Whole:
+	case def == nil && h.Complete:
 		return data.Value{}, data.Missing
 	case def == nil:
 		return data.Value{}, data.Open
-	case def.Fallback() != nil && !def.Fixed() && name != "state": // what a type fixes is a function of run time
+	case def.Fallback() != nil && !def.Fixed() && name != "state": // a fixed value is a function of run time
 		return data.Value{Node: def.Fallback(), Def: def, Size: 1, OK: true}, data.Found
 	}
 	return data.Value{Def: def}, data.Open
 }
 
-// get answers for properties and attributes.
+// get returns a property or attribute.
 func (h *Holder) get(m data.Member, name string) (data.Value, data.Answer) {
 	switch {
 	case m == data.Attribute:
@@ -239,7 +234,7 @@ func (h *Holder) get(m data.Member, name string) (data.Value, data.Answer) {
 		return data.Value{}, data.Missing
 	case h.Props[name] != nil:
 		return h.Property(name), data.Found
-	case !h.Whole:
+	case !h.Complete:
 		return data.Value{}, data.Open
 	default:
 		return data.Value{}, data.Missing
@@ -258,12 +253,11 @@ func (h *Holder) PropertyNames() []string {
 	return h.sorted
 }
 
-// PerProperty is the work that a property stands for: some hundred bytes are
-// kept of each.
+// PerProperty is the work of a property, which takes some hundred bytes.
 const PerProperty = 64
 
-// Described returns the value of an attribute that is written with a description
-// (TOSCA 1.3, 3.6.13.2.2).
+// Described returns the value of an attribute that may have a description (TOSCA 1.3,
+// 3.6.13.2.2).
 func (h *Holder) Described(n *source.Node, def *data.Definition) *source.Node {
 	value := n.Get("value")
 	if value == nil || h.Doc.V2() || h.Graph.Values.Plain(def) == "map" || len(n.Keys) > 2 || len(n.Keys) == 2 && n.Get("description") == nil {

@@ -11,15 +11,15 @@ import (
 type Group struct {
 	*grammar.Group
 	Holder
-	Typ *grammar.Type // nil: unknown, and said so
+	Typ *grammar.Type // nil if unknown (already reported)
 }
 
-// Describe, Lead, Get and Names make a group a data.Entity.
+// Describe, Follow, Get and Names make a group a data.Entity.
 func (g *Group) Describe() (data.EntityKind, string) {
 	return data.OtherEntity, "group " + quote(g.Name)
 }
 
-func (g *Group) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Missing }
+func (g *Group) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Missing }
 
 func (g *Group) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	if g.Typ == nil {
@@ -37,16 +37,16 @@ func (g *Graph) makeGroups() {
 		group := &Group{Group: t, Typ: g.Known(g.Doc, grammar.GroupType, t.Type, of)}
 		group.Holder = Holder{Graph: g, Self: group, Of: of, Doc: g.Doc, At: t.Pos, Assigned: t.Properties, AttrValues: t.Attributes}
 		if made := g.Inherit(group.Typ); made != nil {
-			group.Props, group.Attrs, group.Whole = made.Props, made.Attrs, made.Whole
+			group.Props, group.Attrs, group.Complete = made.Props, made.Attrs, made.Complete
 		}
 		g.Groups[t.Name] = group
 	}
 }
 
-// perMember is the work that a node in a list stands for: its place is kept.
+// perMember is the work of a node in a list.
 const perMember = 8
 
-// Members returns the nodes in a group and in the groups in it, each once.
+// Members returns the nodes of a group and of the groups in it, each once.
 func (g *Graph) Members(group *grammar.Group) []*Node {
 	var all []*Node
 	in, seen := map[*Node]bool{}, map[string]bool{group.Name: true}
@@ -70,9 +70,9 @@ func (g *Graph) Members(group *grammar.Group) []*Node {
 type Policy struct {
 	*grammar.Policy
 	Holder
-	Typ   *grammar.Type // nil: unknown, and said so
-	Nodes []*Node       // that it is for, those of groups too
-	Unfit bool          // there is something wrong with its properties, and said so
+	Typ     *grammar.Type // nil if unknown (already reported)
+	Nodes   []*Node       // its targets, and the members of target groups
+	Invalid bool          // its properties have errors (already reported)
 }
 
 // Values returns the values of its properties, by name.
@@ -90,7 +90,7 @@ func (p *Policy) Describe() (data.EntityKind, string) {
 	return data.OtherEntity, "policy " + quote(p.Name)
 }
 
-func (p *Policy) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Missing }
+func (p *Policy) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Missing }
 
 func (p *Policy) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	if p.Typ == nil {
@@ -107,7 +107,7 @@ func (g *Graph) makePolicies() {
 		p := &Policy{Policy: t, Typ: g.Known(g.Doc, grammar.PolicyType, t.Type, of)}
 		p.Holder = Holder{Graph: g, Self: p, Of: of, Doc: g.Doc, At: t.Pos, Assigned: t.Properties}
 		if made := g.Inherit(p.Typ); made != nil {
-			p.Props, p.Whole = made.Props, made.Whole && !inherit.Bare(p.Typ)
+			p.Props, p.Complete = made.Props, made.Complete && !inherit.Bare(p.Typ)
 		}
 		for _, ref := range t.Targets {
 			if n := g.ByName[ref.Name]; n != nil {

@@ -22,24 +22,23 @@ import (
 // inputReader reads the values of the topology's inputs.
 type inputReader struct {
 	*Graph
-	unread bool // there is a file of inputs, and it cannot be read
+	unread bool // the file of inputs cannot be read
 }
 
 // Input is a topology input with its value.
 type Input struct {
 	*grammar.Property
-	Def   *data.Definition
-	value *source.Node // nil: none, and either said so or not required
-	size  int          // values in it
-	bad   bool         // said so
-	open  bool         // a draft lacks its value
-	hush  bool         // the user's value is a secret
+	Def    *data.Definition
+	value  *source.Node // nil if missing
+	size   int          // number of values in it
+	bad    bool         // invalid (already reported)
+	open   bool         // missing, in a draft
+	secret bool         // the user's value is a secret
 }
 
-// readInputs returns each declared input the user's value, else its default, and
-// checks it.
+// readInputs sets and checks each declared input: the user's value, or else the default.
 func (r *inputReader) readInputs() {
-	given, file := r.opts.Inputs, r.inputFile(r.opts.File)
+	userValue, file := r.opts.Inputs, r.inputFile(r.opts.File)
 	r.InputByName = map[string]*Input{}
 	for _, p := range r.Topo.Inputs {
 		in := &Input{Property: p, Def: data.From(p, r.Doc)}
@@ -47,7 +46,7 @@ func (r *inputReader) readInputs() {
 		of := "input " + quote(p.Name)
 		at := data.Place{Of: of, Doc: r.Doc}
 		declared := *in.Def
-		declared.Default, declared.Value = nil, nil // said below, where they are used
+		declared.Default, declared.Value = nil, nil // reported below, where they are used
 		in.bad = !r.Values.Declare(&declared, at)
 		in.value = p.Default
 		if p.Value != nil {
@@ -55,52 +54,52 @@ func (r *inputReader) readInputs() {
 		}
 		if v := file.Get(p.Name); v != nil {
 			in.value = v
-			in.hush = r.keepSecret(p.Name, v, false)
+			in.secret = r.keepSecret(p.Name, v, false)
 		}
-		if v, ok := given[p.Name]; ok {
+		if v, ok := userValue[p.Name]; ok {
 			text, isSecret := v.(Secret)
 			if isSecret {
 				v = string(text)
-				r.keep(string(text)) // before anything is said of it
+				r.hide(string(text)) // before any report about it
 			}
-			in.value = r.given(in, v)
-			in.hush = r.keepSecret(p.Name, in.value, isSecret) || isSecret
+			in.value = r.userValue(in, v)
+			in.secret = r.keepSecret(p.Name, in.value, isSecret) || isSecret
 		}
-		r.settle(in, at)
-		if in.hush && r.opts.Withhold {
+		r.evaluate(in, at)
+		if in.secret && r.opts.Withhold {
 			in.value, in.open = nil, true
 		}
 	}
 	for k := range file.Pairs() {
 		r.knownInput(k.Pos(), k.Text)
 	}
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(userValue)) {
 		r.knownInput(onCommandLine(name), name)
 	}
 }
 
-// settle evaluates an input's value and checks it.
-func (r *inputReader) settle(in *Input, at data.Place) {
+// evaluate evaluates and checks an input.
+func (r *inputReader) evaluate(in *Input, at data.Place) {
 	switch {
 	case in.bad:
 	case !in.value.IsNull():
-		at.Meant = in.Def
+		at.Want = in.Def
 		v := r.Values.Eval(in.value, at)
 		in.value, in.size = v.Node, v.Size
 		in.bad = !v.OK || !r.Values.CheckValue(v, in.Def, at)
 		if !in.bad {
-			in.value, in.size = r.Values.Meant(v.Node, in.Def), count(v.Node)
+			in.value, in.size = r.Values.Convert(v.Node, in.Def), count(v.Node)
 		}
 	case in.Required && (in.value == nil || r.Values.Plain(in.Def) != "nil"):
 		in.open = true
 		in.bad = !r.opts.Draft
-		r.lacksValue(in, at.Of)
+		r.reportMissing(in, at.Of)
 	}
 }
 
-// lacksValue says that a required input has no value, unless a file may have it that
+// reportMissing reports a required input without a value, unless the file of inputs
 // cannot be read.
-func (r *inputReader) lacksValue(in *Input, of string) {
+func (r *inputReader) reportMissing(in *Input, of string) {
 	switch {
 	case in.value != nil && in.value != in.Default:
 		r.Incomplete(in.value.Pos(), code.InputMissing, "%s is required, and null is not a value", of)
@@ -109,7 +108,7 @@ func (r *inputReader) lacksValue(in *Input, of string) {
 	}
 }
 
-// count returns how many values there are in one.
+// count returns the number of values in a value.
 func count(n *source.Node) int {
 	size := 1
 	if n != nil {
@@ -120,8 +119,7 @@ func count(n *source.Node) int {
 	return size
 }
 
-// inputNames lists the inputs of the topology, as long as one of them may be
-// suggested.
+// inputNames lists the inputs of the topology while suggestions are still made.
 func (g *Graph) inputNames() []string {
 	if !g.Suggesting() {
 		return nil
@@ -133,8 +131,7 @@ func (g *Graph) inputNames() []string {
 	return names
 }
 
-// Inputs lists the inputs of the topology, as long as one of them may be
-// suggested.
+// Inputs lists the inputs of the topology while suggestions are still made.
 func (g *Graph) Inputs() []string { return g.inputNames() }
 
 func (r *inputReader) knownInput(at diag.Position, name string) {
@@ -143,10 +140,10 @@ func (r *inputReader) knownInput(at diag.Position, name string) {
 	}
 }
 
-// onCommandLine is where an input stands that came from there.
+// onCommandLine returns the position of an input of the command line.
 func onCommandLine(name string) diag.Position { return diag.Position{File: "--input " + name} }
 
-// inputFile reads a file of inputs; nil where there is none, or none to be read.
+// inputFile reads a file of inputs, or returns nil.
 func (r *inputReader) inputFile(f *InputFile) *source.Node {
 	if f == nil {
 		return nil
@@ -169,14 +166,13 @@ func (r *inputReader) inputFile(f *InputFile) *source.Node {
 	return root
 }
 
-// jsonAsYAML rewrites what is valid JSON and not what the YAML parser reads:
-// tabs between values, escaped slashes, and characters as surrogate pairs.
-// Everything stays in its line.
+// jsonAsYAML rewrites JSON that the YAML parser does not read: tabs between values,
+// escaped slashes, and surrogate pairs. Lines stay the same.
 func jsonAsYAML(data []byte) []byte {
 	made := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {
 		switch {
-		case data[i] == '\t': // within a string it would be escaped
+		case data[i] == '\t': // it is escaped within strings
 			made = append(made, ' ')
 		case data[i] != '\\':
 			made = append(made, data[i])
@@ -194,7 +190,7 @@ func jsonAsYAML(data []byte) []byte {
 	return made
 }
 
-// surrogates reads the character of "D83D\uDE00".
+// surrogates decodes a pair such as "D83D\uDE00".
 func surrogates(text []byte) rune {
 	high, err := strconv.ParseUint(string(text[:4]), 16, 16)
 	low, err2 := strconv.ParseUint(string(text[6:10]), 16, 16)
@@ -204,9 +200,9 @@ func surrogates(text []byte) rune {
 	return utf16.DecodeRune(rune(high), rune(low))
 }
 
-// given makes a value of what the user gave. A string is what a command line
-// can give: where the type is another, it is read as YAML.
-func (r *inputReader) given(in *Input, v any) *source.Node {
+// userValue converts a value of the user. A string is read as YAML if the input has
+// another type, as on a command line.
+func (r *inputReader) userValue(in *Input, v any) *source.Node {
 	at := onCommandLine(in.Name)
 	n, err := data.FromAny(v, source.Outside(at.File))
 	if err != nil {
@@ -224,7 +220,7 @@ func (r *inputReader) given(in *Input, v any) *source.Node {
 		return parsed
 	}
 	if plain != "list" && plain != "map" && plain != "range" || strings.TrimSpace(text) == "" {
-		return n // said where it is checked
+		return n // reported by the check
 	}
 	in.bad = true
 	r.Errorf(at, code.InputValue, "input %q must be a %s, written in YAML: %s", in.Name, plain, strings.TrimPrefix(withoutQuotes(bad)[0].Message, "not YAML: "))
@@ -234,43 +230,42 @@ func (r *inputReader) given(in *Input, v any) *source.Node {
 // InputValue is a topology input with its value.
 type InputValue struct {
 	*grammar.Property
-	Value  *source.Node // nil: none
-	Secret bool         // as the user gave it
+	Value  *source.Node // nil if missing
+	Secret bool         // the user's value is secret
 }
 
 // InputValues returns the inputs of the topology with their values, by name.
 func (g *Graph) InputValues() []InputValue {
 	var all []InputValue
 	for _, name := range slices.Sorted(maps.Keys(g.InputByName)) {
-		all = append(all, InputValue{g.InputByName[name].Property, g.InputByName[name].value, g.InputByName[name].hush})
+		all = append(all, InputValue{g.InputByName[name].Property, g.InputByName[name].value, g.InputByName[name].secret})
 	}
 	return all
 }
 
-// secretName finds names that people give to what is to be kept secret.
+// secretName matches names of secrets.
 var secretName = regexp.MustCompile(`(?i)pass(word|wd|phrase)|secret|token|credential|(api|private|access)[-_.]?key|(\b|_)(pass|pw)\b`)
 
-// HasSecrets reports whether a file has something in it whose name says that it is
-// to be kept secret, so that none of its lines should be shown. A large one is not
-// looked through.
+// HasSecrets reports whether a name in the file is that of a secret. Then no line of the
+// file may be shown. It does not search large files, and reports true for them.
 func (f *InputFile) HasSecrets() bool { return len(f.Data) > maxLooked || secretName.Match(f.Data) }
 
-// What stands for a secret in messages.
+// hidden replaces a secret in messages.
 const hidden = "…"
 
 const (
-	longSecret = 4       // characters of a secret that is hidden wherever it stands
+	longSecret = 4       // characters of a secret that is hidden within words, too
 	maxLooked  = 1 << 20 // bytes
-	maxSecret  = 1 << 12 // bytes of one that are looked for: messages have no more
-	maxSecrets = 100     // that are hidden
+	maxSecret  = 1 << 12 // bytes of a secret to search for; messages are shorter
+	maxSecrets = 100     // searched for
 	maxShown   = 80      // characters of a value in a message
 )
 
-// Secret is the value of an input that is shown nowhere, whatever the input's name.
+// Secret is the value of an input that is never shown, whatever its name.
 type Secret string
 
-// keepSecret remembers what a user gave for an input, where it is a secret or its
-// name or that of a part of it says so. It reports whether anything of it is.
+// keepSecret remembers secrets in the user's value of an input: a Secret, or a value
+// whose name matches secretName. It reports whether there is any.
 func (r *inputReader) keepSecret(name string, v *source.Node, secret bool) bool {
 	if v == nil {
 		return false
@@ -278,7 +273,7 @@ func (r *inputReader) keepSecret(name string, v *source.Node, secret bool) bool 
 	secret = secret || secretName.MatchString(name)
 	found := secret
 	if v.IsScalar() && !v.IsNull() && secret {
-		r.keep(v.Text)
+		r.hide(v.Text)
 	}
 	for i, item := range v.Items {
 		of := name
@@ -290,14 +285,14 @@ func (r *inputReader) keepSecret(name string, v *source.Node, secret bool) bool 
 	return found
 }
 
-// keep has no message show a text.
-func (r *inputReader) keep(text string) {
+// hide hides a text in all messages.
+func (r *inputReader) hide(text string) {
 	if text != "" && len(r.secrets) < maxSecrets {
 		r.secrets = append(r.secrets, text[:min(len(text), maxSecret)])
 	}
 }
 
-// List returns all diagnostics, without the secrets of the user.
+// List returns all diagnostics without the user's secrets.
 func (g *Graph) List() diag.List {
 	list := g.Collector.List()
 	if len(g.secrets) == 0 {
@@ -310,10 +305,10 @@ func (g *Graph) List() diag.List {
 	return list
 }
 
-// secretTexts finds secrets in messages: as they are, quoted with escapes or cut
-// off; and short ones where they are words.
+// secretTexts returns expressions that match secrets in messages: quoted, escaped or cut
+// off; short ones as whole words only.
 func secretTexts(secrets []string) (whole, words *regexp.Regexp) {
-	long, short := []string{"$^"}, []string{"$^"} // which are nowhere
+	long, short := []string{"$^"}, []string{"$^"} // matches nothing
 	for _, secret := range secrets {
 		quoted := quote(secret)
 		inner := quoted[1 : len(quoted)-1]
@@ -332,9 +327,8 @@ func secretTexts(secrets []string) (whole, words *regexp.Regexp) {
 	return regexp.MustCompile(strings.Join(long, "|")), regexp.MustCompile(`(^|[^\pL\pN_])(?:` + strings.Join(short, "|") + `)($|[^\pL\pN_])`)
 }
 
-// withoutQuotes takes from what is wrong with the YAML of a user's values what it
-// says of the text: an anchor, an alias or a tag may be a password that is not in
-// quotes. Keys stay.
+// withoutQuotes removes quoted text from YAML errors in the user's values: an anchor,
+// alias or tag may be a password without quotes. It keeps keys.
 func withoutQuotes(list diag.List) diag.List {
 	list = slices.Clone(list)
 	for i := range list {

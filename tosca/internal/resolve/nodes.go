@@ -13,46 +13,46 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// HostName is the requirement for a host, as the normative types call it.
+// HostName is the name that normative types give to the requirement for a host.
 const HostName = "host"
 
 // Node is a node template with its type and its edges.
 type Node struct {
 	*grammar.NodeTemplate
-	Typ    *inherit.NodeType // nil: unknown, and said so
+	Typ    *inherit.NodeType // nil if unknown (already reported)
 	Edges  []*Edge
-	Hosts  []*Edge // those of Edges that are hosts
-	Host   *Node   // what it is hosted on; nil: nothing, or said so
-	noun   string  // what messages call it; empty: a node template like any other
-	walked walk
+	Hosts  []*Edge // edges to hosts
+	Host   *Node   // nil if none, or unknown (already reported)
+	noun   string  // for messages; empty if the node is not owned
+	visit  visitState
 	Holder Holder
 	caps   map[string]*Capability
-	Unmet  []*Edge // requirements that lead to no node template yet, or not to what they need
+	Unmet  []*Edge // requirements without a valid target
 	faces  map[string]*inherit.Interface
 
-	artifacts map[string]Artifact // by name; nil: nobody asked
+	artifacts map[string]Artifact // by name; nil until needed
 }
 
-// walk is how far findHosts is with a node.
-type walk uint8
+// visitState is the progress of findHosts at a node.
+type visitState uint8
 
 const (
-	unwalked walk = iota
-	walking
-	walkedOver
+	unvisited visitState = iota
+	visiting
+	visited
 )
 
-// Of names the node in a message.
+// Of names the node in messages.
 func (n *Node) Of() string { return n.Holder.Of }
 
 func (n *Node) label() string { return n.called() + " " + quote(n.Name) }
 
 func (n *Node) called() string { return cmp.Or(n.noun, "node template") }
 
-// Owned reports whether the caller has rules of its own for the node.
+// Owned reports whether the caller owns the node; see Options.Noun.
 func (n *Node) Owned() bool { return n.noun != "" }
 
-// Place is where something of the node stands; of names it in messages.
+// Place returns the place of a part of the node; of names it in messages.
 func (n *Node) Place(of string) data.Place { return n.Holder.Place(of) }
 
 // Property evaluates a property of the node's type.
@@ -63,9 +63,8 @@ func (n *Node) Property(name string) data.Value {
 	return n.Holder.Property(name)
 }
 
-// Values returns the node's properties that have a value before it runs, as they
-// would be in JSON; nil where there are none. What it copies is counted as work:
-// many nodes may have one large default.
+// Values returns the properties that have a value before run time, as in JSON, or nil.
+// Copies count as work, as many nodes may share a large default.
 func (n *Node) Values() map[string]any {
 	var all map[string]any
 	for _, name := range n.Holder.PropertyNames() {
@@ -87,7 +86,7 @@ func (n *Node) Values() map[string]any {
 	return all
 }
 
-// extent counts the values in a value.
+// extent returns the number of values in a value.
 func extent(n *source.Node) int {
 	count := 1
 	for _, item := range n.Items {
@@ -119,7 +118,8 @@ func (g *Graph) makeNodes() {
 	}
 }
 
-// copied makes a template that copies another one: its own keywords win.
+// copied returns a template merged with the template that it copies. Its own keywords
+// win.
 func (g *Graph) copied(t *grammar.NodeTemplate, templates map[string]*grammar.NodeTemplate) *grammar.NodeTemplate {
 	if t.Copy.Name == "" {
 		return t
@@ -173,20 +173,20 @@ func overlay(under, over *source.Node) *source.Node {
 func (g *Graph) classify(n *Node) {
 	n.Holder = Holder{Graph: g, Self: n, Of: n.label(), Doc: n.Doc, At: n.Pos, Assigned: n.Properties, AttrValues: n.Attributes}
 	if n.Type.Name == "" {
-		return // said so
+		return // already reported
 	}
 	t := g.Lookup(n.Doc, grammar.NodeType, n.Type, n.Of())
 	if t == nil {
 		return
 	}
 	flat := g.Flatten(t)
-	if !flat.Whole {
-		return // of an unknown parent or a cycle, and said so
+	if !flat.Complete {
+		return // unknown or a cycle (already reported)
 	}
 	n.Typ = flat
 	n.noun = g.opts.Noun(n.Typ)
 	n.Holder.Of, n.Holder.needed = n.label(), n.Owned()
-	n.Holder.Props, n.Holder.sorted, n.Holder.Attrs, n.Holder.Whole = flat.Props, flat.PropertyNames(), flat.Attrs, true
+	n.Holder.Props, n.Holder.sorted, n.Holder.Attrs, n.Holder.Complete = flat.Props, flat.PropertyNames(), flat.Attrs, true
 	if n.Abstract != (diag.Position{}) {
 		report := g.Warnf
 		if n.Owned() {
@@ -196,8 +196,8 @@ func (g *Graph) classify(n *Node) {
 	}
 }
 
-// Selected reports whether nothing is made of the template: the node is there
-// already, and the rest of what the template says is ignored (TOSCA 2.0, 7.2.1).
+// Selected reports whether the template stands for an existing node, so that the rest of
+// it is ignored (TOSCA 2.0, 7.2.1).
 func (n *Node) Selected() bool {
 	return len(n.Directives) > 0 && !slices.ContainsFunc(n.Directives, func(d grammar.Ref) bool {
 		return d.Name != "select" && d.Name != "selectable"

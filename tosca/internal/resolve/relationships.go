@@ -10,18 +10,17 @@ import (
 	"github.com/toskose/toskose/tosca/internal/source"
 )
 
-// Edge is a requirement that leads to another node. It is the relationship
-// between the two as well.
+// Edge is a requirement with a target node, and the relationship between the two nodes.
 type Edge struct {
 	*grammar.Requirement
-	Def        *inherit.RequirementDef // nil: the type does not define it
+	Def        *inherit.RequirementDef // nil if undefined
 	Source     *Node
 	Target     *Node
-	Left       bool                   // it leads to no node template yet
-	Relation   *grammar.Type          // of its relationship; nil: none is named, or it is unknown
-	Properties *source.Node           // of its relationship, as assigned
-	Provided   *inherit.CapabilityDef // of Target; nil: any
-	template   *Relation              // nil: it has none
+	Open       bool                   // it has no target yet
+	Relation   *grammar.Type          // type of the relationship; nil if none is named, or unknown
+	Properties *source.Node           // assigned to the relationship
+	Provided   *inherit.CapabilityDef // of Target; nil for any
+	template   *Relation              // nil if none
 	held       *Holder
 }
 
@@ -29,19 +28,19 @@ type Edge struct {
 type Relation struct {
 	*grammar.RelationshipTemplate
 	Holder
-	Typ *grammar.Type // nil: unknown, and said so
+	Typ *grammar.Type // nil if unknown (already reported)
 }
 
-// Of names the requirement in a message.
+// Of names the requirement in messages.
 func (e *Edge) Of() string { return e.Source.Of() + ": requirement " + quote(e.Name) }
 
-// Describe, Lead, Get and Names make a relationship a data.Entity.
+// Describe, Follow, Get and Names make a relationship a data.Entity.
 func (e *Edge) Describe() (data.EntityKind, string) {
 	return data.RelationshipEntity, "the relationship of " + quote(e.Source.Name) + " by " + quote(e.Name)
 }
 
-// Lead returns what a step of a path leads to.
-func (e *Edge) Lead(step data.Step) (data.Entity, data.Answer) {
+// Follow follows a step of a path.
+func (e *Edge) Follow(step data.Step) (data.Entity, data.Answer) {
 	switch step.Kind {
 	case data.ToSource:
 		return e.Source, data.Found
@@ -60,25 +59,24 @@ func (e *Edge) Lead(step data.Step) (data.Entity, data.Answer) {
 	return nil, data.Open
 }
 
-// Get returns what the relationship has of a name.
+// Get returns a member of the relationship.
 func (e *Edge) Get(m data.Member, name ...string) (data.Value, data.Answer) {
-	if h := e.Holds(); h != nil && (m == data.Property || m == data.Attribute) {
+	if h := e.RelationHolder(); h != nil && (m == data.Property || m == data.Attribute) {
 		return h.get(m, name[0])
 	}
 	return data.Value{}, data.Open
 }
 
-// Names lists what the relationship has, for messages.
+// Names lists members of the relationship, for messages.
 func (e *Edge) Names(m data.Member, _ ...string) []string {
-	if h := e.Holds(); h != nil {
+	if h := e.RelationHolder(); h != nil {
 		return h.MemberNames(m)
 	}
 	return nil
 }
 
-// Holds makes the properties of the relationship; nil where its type is not
-// known.
-func (e *Edge) Holds() *Holder {
+// RelationHolder returns the properties of the relationship, or nil if its type is unknown.
+func (e *Edge) RelationHolder() *Holder {
 	if e.held != nil || e.Relation == nil {
 		return e.held
 	}
@@ -86,9 +84,9 @@ func (e *Edge) Holds() *Holder {
 	t := s.Inherit(e.Relation)
 	e.held = &Holder{
 		Graph: s, Self: e, Of: e.Of() + ": the relationship", Doc: e.Source.Doc, At: e.Pos,
-		Props: t.Props, sorted: t.PropertyNames(), Attrs: t.Attrs, Whole: t.Whole, needed: e.Source.Owned(), Assigned: e.Properties,
+		Props: t.Props, sorted: t.PropertyNames(), Attrs: t.Attrs, Complete: t.Complete, needed: e.Source.Owned(), Assigned: e.Properties,
 	}
-	if e.Def != nil && e.template == nil { // a template has to have all that its type requires
+	if e.Def != nil && e.template == nil { // a template must have all required properties
 		e.held.Props, e.held.Attrs = e.Def.Refine(t)
 	}
 	if e.Inline != nil {
@@ -101,8 +99,8 @@ func (r *Relation) Describe() (data.EntityKind, string) {
 	return data.RelationshipEntity, "relationship template " + quote(r.Name)
 }
 
-// Lead is open: which nodes a template is between is said by those that use it.
-func (r *Relation) Lead(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
+// Follow returns Open, as several edges may use the template.
+func (r *Relation) Follow(data.Step) (data.Entity, data.Answer) { return nil, data.Open }
 
 func (r *Relation) Get(m data.Member, name ...string) (data.Value, data.Answer) {
 	if r.Typ == nil || m != data.Property && m != data.Attribute {
@@ -123,13 +121,13 @@ func (g *Graph) makeRelations() {
 		r.Holder = Holder{Graph: g, Self: r, Of: of, Doc: g.Doc, At: t.Pos, Assigned: r.Properties, AttrValues: r.Attributes}
 		if r.Typ = g.Known(g.Doc, grammar.RelationshipType, r.Type, of); r.Typ != nil {
 			made := g.Inherit(r.Typ)
-			r.Props, r.Attrs, r.Whole = made.Props, made.Attrs, made.Whole
+			r.Props, r.Attrs, r.Complete = made.Props, made.Attrs, made.Complete
 		}
 		g.Relations[name] = r
 	}
 }
 
-// copiedRelation makes a template that copies another one.
+// copiedRelation returns a template merged with the template that it copies.
 func (g *Graph) copiedRelation(t *grammar.RelationshipTemplate, of string) *grammar.RelationshipTemplate {
 	if t.Copy.Name == "" {
 		return t
@@ -152,8 +150,8 @@ func (g *Graph) copiedRelation(t *grammar.RelationshipTemplate, of string) *gram
 	return &made
 }
 
-// isHost reports whether an edge leads to a host: by its relationship, or else by
-// the capability that it asks for.
+// isHost reports whether the target of an edge is a host: by its relationship, or else
+// by the capability.
 func (e *Edge) isHost() bool {
 	s := e.Source.Holder.Graph
 	if e.Relation != nil {
@@ -162,9 +160,9 @@ func (e *Edge) isHost() bool {
 	return e.Def != nil && inherit.ChainHas(s.Chain(e.Def.Capability), "tosca.capabilities.Container")
 }
 
-// advised reports whether the node type that the definition asks for is advice: a
-// normative type says it, a SoftwareComponent is hosted on a Compute, and section
-// 7.2 of TOSCA 1.3 hosts it on another SoftwareComponent. The capability counts.
+// advised reports whether the definition's node type is a recommendation, as it is in
+// normative types. For example, a SoftwareComponent is hosted on a Compute, but section
+// 7.2 of TOSCA 1.3 hosts it on another SoftwareComponent. The capability is binding.
 func (e *Edge) advised() bool {
 	return e.Def.Advises && !e.Source.Owned() && e.Target.Typ.CapabilityOf(e.Def.Capability) != nil
 }

@@ -10,12 +10,12 @@ import (
 // linker makes the edges between nodes.
 type linker struct {
 	*Graph
-	filters []*Edge                // requirements that are left to a node filter
-	offers  map[*grammar.Type]bool // whether any node type has a capability
+	filters []*Edge                // requirements with a filter and no target
+	offers  map[*grammar.Type]bool // by capability type: whether a node type has it
 }
 
-// relate finds the type of an edge's relationship and the properties that are
-// assigned to it: of a template, in place, or the definition's.
+// relate sets the relationship type of an edge and its assigned properties: of a
+// template, inline, or of the definition.
 func (l *linker) relate(e *Edge) bool {
 	r := e.Requirement
 	e.Properties = r.Properties
@@ -35,12 +35,12 @@ func (l *linker) relate(e *Edge) bool {
 	scope := e.Source.Doc.Scope()
 	t := l.Relations[ref.Name]
 	if t != nil && e.Source.Doc.V2() && (e.Inline != nil || scope.Lookup(grammar.RelationshipType, ref.Name) != nil) {
-		t = nil // since 2.0 a type comes first, and only the short form may name a template (TOSCA 2.0, 8.5.2)
+		t = nil // since 2.0 a type wins, and only the short form may name a template (TOSCA 2.0, 8.5.2)
 	}
 	if t != nil {
 		e.Relation, e.template = t.Typ, t
 		e.Properties = overlay(t.Properties, e.Properties)
-		return t.Typ != nil && l.refinesRelation(e, ref) // unknown, and said where the template is
+		return t.Typ != nil && l.refinesRelation(e, ref) // if unknown, reported at the template
 	}
 	if e.Relation = scope.Lookup(grammar.RelationshipType, ref.Name); e.Relation != nil {
 		return l.refinesRelation(e, ref)
@@ -50,7 +50,7 @@ func (l *linker) relate(e *Edge) bool {
 		candidates = append(scope.Names(grammar.RelationshipType), inherit.Keys(l.Relations)...)
 	}
 	if scope.Open() {
-		l.Perhaps(ref.Pos, code.ReqRelation, ref.Name, candidates, "%s has relationship %q, which may be in a file that is not at hand", e.Of(), ref.Name)
+		l.Perhaps(ref.Pos, code.ReqRelation, ref.Name, candidates, "%s has relationship %q, which may be in a missing file", e.Of(), ref.Name)
 		return true
 	}
 	l.Unknown(ref.Pos, code.ReqRelation, ref.Name, candidates,
@@ -58,9 +58,9 @@ func (l *linker) relate(e *Edge) bool {
 	return false
 }
 
-// refinesRelation checks a relationship against that of the definition.
+// refinesRelation checks a relationship type against the definition.
 func (l *linker) refinesRelation(e *Edge, ref grammar.Ref) bool {
-	if e.Source.Owned() || e.Def == nil || e.Def.Relation == nil || !l.Inherit(e.Relation).Whole || inherit.Derives(e.Relation, e.Def.Relation) {
+	if e.Source.Owned() || e.Def == nil || e.Def.Relation == nil || !l.Inherit(e.Relation).Complete || inherit.Derives(e.Relation, e.Def.Relation) {
 		return true
 	}
 	l.Errorf(ref.Pos, code.ReqRefined, "%s has a relationship of type %q, which is not a %q", e.Of(), e.Relation.Name, e.Def.Relation.Name)
@@ -84,8 +84,8 @@ func (l *linker) linkNodes() {
 	}
 }
 
-// link makes one edge; nil where it leads nowhere yet or something is wrong
-// with it, which is reported.
+// link makes one edge. It returns nil if there is no target or an error, which is
+// reported.
 func (l *linker) link(n *Node, r *grammar.Requirement) *Edge {
 	def := n.Typ.Requirement(r.Name)
 	e := &Edge{Requirement: r, Def: def, Source: n}
@@ -107,31 +107,31 @@ func (l *linker) link(n *Node, r *grammar.Requirement) *Edge {
 	if !l.relate(e) {
 		return nil
 	}
-	if !l.leads(e) {
+	if !l.resolveTarget(e) {
 		n.Unmet = append(n.Unmet, e)
 		return nil
 	}
 	return e
 }
 
-// leads finds where an edge leads to; false where that is nowhere yet.
-func (l *linker) leads(e *Edge) bool {
-	if !l.keepsName(e) {
+// resolveTarget sets the target of an edge. It returns false if there is none.
+func (l *linker) resolveTarget(e *Edge) bool {
+	if !l.checkCapabilityName(e) {
 		return false
 	}
 	if e.Target = l.target(e); e.Target != nil {
-		return l.fulfils(e)
+		return l.checkTarget(e)
 	}
-	e.Left = true
+	e.Open = true
 	if e.Source.Doc.V2() && !e.Source.Owned() && e.Def != nil {
-		e.Provided = l.Sought(e)
+		e.Provided = l.RequestedCapability(e)
 	}
 	return false
 }
 
-// keepsName checks that a requirement whose definition names a capability of a
-// node type, and not its type, asks for none other (TOSCA 2.0, 8.5.2).
-func (l *linker) keepsName(e *Edge) bool {
+// checkCapabilityName checks that a requirement requests no other capability than its
+// definition names (TOSCA 2.0, 8.5.2).
+func (l *linker) checkCapabilityName(e *Edge) bool {
 	if e.Def == nil || e.Def.CapabilityName == "" || e.Capability.Name == "" || e.Capability.Name == e.Def.CapabilityName || !e.Source.Doc.V2() {
 		return true
 	}
@@ -139,14 +139,14 @@ func (l *linker) keepsName(e *Edge) bool {
 	return false
 }
 
-// target finds the node that a requirement names; nil where it is left open,
-// which is incomplete for a node that is owned, or where there is none.
+// target returns the node that a requirement names. It returns nil if that is open,
+// which is an error for an owned node, or if the node is unknown.
 func (l *linker) target(e *Edge) *Node {
 	n, r := e.Source, e.Requirement
 	name := r.Node.Name
 	switch t := l.ByName[name]; {
-	case name == "" && r.NodeFilter != nil:
-		l.filters = append(l.filters, e) // when there are all nodes
+	case name == "" && r.NodeFilter != nil && n.Owned():
+		l.filters = append(l.filters, e) // applied when all nodes are linked
 	case name == "" && n.Owned():
 		l.Incomplete(r.Pos, code.ReqAbstract, "%s names no node", e.Of())
 	case name == "":
@@ -162,13 +162,13 @@ func (l *linker) target(e *Edge) *Node {
 	case n.Doc.Scope().Lookup(grammar.NodeType, name) != nil:
 		l.checkTargetType(e, n.Doc.Scope().Lookup(grammar.NodeType, name))
 		switch {
-		case r.NodeFilter != nil:
+		case r.NodeFilter != nil && n.Owned():
 			l.filters = append(l.filters, e)
 		case n.Owned():
 			l.Incomplete(r.Node.Pos, code.ReqAbstract, "%s names the type %q instead of a node template, so the topology is incomplete", e.Of(), name)
 		}
 	case n.Doc.Scope().Open():
-		l.Perhaps(r.Node.Pos, code.ReqTarget, name, l.TemplateNames(AnyNode), "%s names %q, which is not in the topology: it may be a type in a file that is not at hand", e.Of(), name)
+		l.Perhaps(r.Node.Pos, code.ReqTarget, name, l.TemplateNames(AnyNode), "%s names %q, which is not in the topology: it may be a type in a missing file", e.Of(), name)
 	default:
 		fitting := l.TemplateNames(func(t *Node) bool { return t != n && t.Owned() == n.Owned() })
 		l.Unknown(r.Node.Pos, code.ReqTarget, name, fitting, "%s names %q, which is not in the topology", e.Of(), name)
@@ -176,22 +176,22 @@ func (l *linker) target(e *Edge) *Node {
 	return nil
 }
 
-// checkTargetType checks a type that a requirement names in the place of a node.
+// checkTargetType checks a type that a requirement names in place of a node.
 func (l *linker) checkTargetType(e *Edge, t *grammar.Type) {
-	if e.Def != nil && e.Def.Node != nil && l.Inherit(t).Whole && !inherit.Derives(t, e.Def.Node) {
+	if e.Def != nil && e.Def.Node != nil && l.Inherit(t).Complete && !inherit.Derives(t, e.Def.Node) {
 		l.Errorf(e.Node.Pos, code.ReqKind, "%s names type %q, which is not a %q", e.Of(), t.Name, e.Def.Node.Name)
 		return
 	}
-	if (e.Capability.Name != "" || e.Source.Doc.V2()) && l.Inherit(t).Whole {
-		l.findCapability(e, l.Flatten(t), t.Name) // the type has to have it (TOSCA 2.0, 8.5.2)
+	if (e.Capability.Name != "" || e.Source.Doc.V2()) && l.Inherit(t).Complete {
+		l.findCapability(e, l.Flatten(t), t.Name) // the type must have it (TOSCA 2.0, 8.5.2)
 	}
 }
 
-// fulfils checks the target against the definition.
-func (l *linker) fulfils(e *Edge) bool {
+// checkTarget checks the target against the definition.
+func (l *linker) checkTarget(e *Edge) bool {
 	t := e.Target
 	if t.Typ == nil {
-		return false // said so
+		return false // already reported
 	}
 	switch {
 	case e.Def == nil || e.Def.Node == nil || inherit.IsA(t.Typ.Chain, e.Def.Node):
@@ -209,9 +209,9 @@ func (l *linker) fulfils(e *Edge) bool {
 	return true
 }
 
-// findCapability finds which capability of a type a requirement means: the one
-// that it names, or the first of the type that it asks for. It is nil where
-// any will do, and ok is false where there is none, which is reported.
+// findCapability returns the capability of a type that a requirement requests: by name,
+// or else the first of the requested type. It returns nil if any will do. If there is
+// none, it reports that and returns false.
 func (l *linker) findCapability(e *Edge, t *inherit.NodeType, target string) (c *inherit.CapabilityDef, ok bool) {
 	scope := e.Source.Doc.Scope()
 	var demanded *grammar.Type
@@ -232,7 +232,7 @@ func (l *linker) findCapability(e *Edge, t *inherit.NodeType, target string) (c 
 				"%s asks %q for capability %q, which it does not have", e.Of(), target, want)
 			return nil, false
 		}
-		if demanded != nil && c.Typ != nil && c.Whole && !inherit.Derives(c.Typ, demanded) {
+		if demanded != nil && c.Typ != nil && c.Complete && !inherit.Derives(c.Typ, demanded) {
 			l.Errorf(e.Capability.Pos, code.ReqCapability, "%s asks %q for capability %q of type %q, which is not a %q",
 				e.Of(), target, want, c.Typ.Name, demanded.Name)
 			return nil, false
@@ -247,7 +247,7 @@ func (l *linker) findCapability(e *Edge, t *inherit.NodeType, target string) (c 
 	default:
 		return nil, true
 	}
-	if c == nil && !t.Vague() && (demanded == nil || l.Inherit(demanded).Whole) {
+	if c == nil && !t.Unresolved() && (demanded == nil || l.Inherit(demanded).Complete) {
 		if e.Def.Doc.Embedded && !l.offered(demanded, e.Source.Doc) {
 			return nil, true
 		}
@@ -261,9 +261,8 @@ func (l *linker) findCapability(e *Edge, t *inherit.NodeType, target string) (c 
 	return c, true
 }
 
-// offered reports whether any node type that a document knows has a capability.
-// The normative types ask for one, tosca.capabilities.Storage, that none has
-// (TOSCA 1.3, 5.9.13).
+// offered reports whether any known node type has a capability. The normative types
+// request tosca.capabilities.Storage, which no type has (TOSCA 1.3, 5.9.13).
 func (l *linker) offered(c *grammar.Type, doc *grammar.Document) (known bool) {
 	if known, ok := l.offers[c]; ok {
 		return known

@@ -12,62 +12,60 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// The codes of what is wrong with YAML.
+// The codes of YAML errors.
 const (
 	codeSyntax    = "TOSCA-YAML-001" // no YAML
 	codeEmpty     = "TOSCA-YAML-002" // no document
 	codeMany      = "TOSCA-YAML-003" // more than one document
-	codeDuplicate = "TOSCA-YAML-004" // a key that is there twice
+	codeDuplicate = "TOSCA-YAML-004" // a duplicate key
 	codeKey       = "TOSCA-YAML-005" // a key that is not a scalar
 	codeTag       = "TOSCA-YAML-006" // a tag of YAML's own or the author's
-	codeMerge     = "TOSCA-YAML-007" // a merge of something else than maps
+	codeMerge     = "TOSCA-YAML-007" // a merge of anything but maps
 	codeCharacter = "TOSCA-YAML-008" // a character that cannot be passed on
-	codeRecursion = "TOSCA-YAML-010" // an alias within what it stands for
+	codeRecursion = "TOSCA-YAML-010" // an alias within its own anchor
 	codeDepth     = "TOSCA-YAML-011" // nested too deeply
 	codeBomb      = "TOSCA-YAML-012" // aliases that expand to too much
 	codeSize      = "TOSCA-YAML-013" // too large
 )
 
-// The bounds of a file. They are far above what anyone writes: a topology of
-// 100,000 nodes fits.
+// The limits of a file. A topology of 100,000 nodes is within them.
 const (
 	MaxBytes     = 32 << 20
-	maxMarks     = 6 << 20 // characters that may make a node, since each costs much more memory than its byte
-	maxExpanded  = 8 << 20 // nodes, aliases replaced by what they stand for
+	maxMarks     = 6 << 20 // characters that may start a node; a node takes much more memory than its byte
+	maxExpanded  = 8 << 20 // nodes, with aliases expanded
 	maxDepth     = 128
-	maxReported  = 100     // problems of one file: more help nobody
+	maxReported  = 100     // problems reported for one file
 	maxKey       = 1 << 10 // bytes of a key that is a list or map
 	markAlphabet = ",:-?[{\n"
 )
 
-// Parse reads one document. The tree is nil when the list is not empty.
+// Parse reads one document. It returns a nil tree if the list is not empty.
 func Parse(file string, data []byte) (*Node, diag.List) {
 	return parse(&parser{file: &file, done: map[*yaml.Node]built{}}, file, data)
 }
 
-// Options say what a document may have that most may not.
+// Options allow syntax that most documents must not use.
 type Options struct {
-	// ListKeys is asked with the plain entries of the outermost map, and true
-	// for one lets keys be lists and maps, in all of the document. The text of
-	// such a key is the list or map as it would be written in one line. Those
-	// that may have such keys may not have the tag !!timestamp, and their numbers
-	// are those of YAML 1.2 (TOSCA 2.0, 9.1).
+	// ListKeys is called with the scalar entries of the outermost map. If it returns
+	// true for one of them, keys of the document may be lists and maps; the text of such
+	// a key is its flow notation. The tag !!timestamp is then not allowed, and numbers
+	// follow YAML 1.2 (TOSCA 2.0, 9.1).
 	ListKeys func(key, value string) bool
 }
 
-// ParseWith is Parse with options, and returns a tree also where the list has what
-// leaves the rest as it is: of keys that are there twice the first counts, those
-// that cannot be keys are left out, and tags that mean nothing are ignored.
+// ParseWith is Parse with options. It also returns a tree if all problems leave the rest
+// readable: the first of duplicate keys is kept, invalid keys are dropped, and unknown
+// tags are ignored.
 func ParseWith(file string, data []byte, opts Options) (*Node, diag.List) {
 	p := &parser{file: &file, opts: opts, done: map[*yaml.Node]built{}}
 	n, bad := parse(p, file, data)
-	if n == nil && p.root != nil && !p.beyond {
+	if n == nil && p.root != nil && !p.overLimit {
 		return p.root, bad
 	}
 	return n, bad
 }
 
-// ParseOutside is Parse for what stands in no file: its nodes have no line.
+// ParseOutside is Parse for text from outside of any file. Its nodes have no line.
 func ParseOutside(from string, data []byte) (*Node, diag.List) {
 	return parse(&parser{file: &from, outside: true, done: map[*yaml.Node]built{}}, from, data)
 }
@@ -87,7 +85,7 @@ func parse(p *parser, file string, data []byte) (*Node, diag.List) {
 	if bad != nil {
 		return nil, diag.List{*bad}
 	}
-	p.askForListKeys(doc)
+	p.detectListKeys(doc)
 	b := p.build(doc, 0)
 	if more := p.failed - maxReported; more > 1 {
 		p.problems[maxReported].Message = fmt.Sprintf("and %d more problems in the YAML from here on", more)
@@ -99,7 +97,7 @@ func parse(p *parser, file string, data []byte) (*Node, diag.List) {
 	return b.node, nil
 }
 
-func (p *parser) askForListKeys(root *yaml.Node) {
+func (p *parser) detectListKeys(root *yaml.Node) {
 	if p.opts.ListKeys == nil || root.Kind != yaml.MappingNode {
 		return
 	}
@@ -117,8 +115,8 @@ func marks(data []byte) int {
 	return n
 }
 
-// decode makes yaml.v3's tree. The library panics on a few malformed
-// documents, which says no more than that they are malformed.
+// decode returns the tree of yaml.v3. The library panics on a few malformed documents,
+// which are reported as malformed.
 func decode(file string, data []byte) (root *yaml.Node, bad *diag.Diagnostic) {
 	at := diag.Position{File: file}
 	defer func() {
@@ -151,33 +149,33 @@ func decode(file string, data []byte) (root *yaml.Node, bad *diag.Diagnostic) {
 	return doc.Content[0], nil
 }
 
-// built is a node with what it costs to walk it.
+// built is a node with the cost of walking it.
 type built struct {
-	node *Node
-	size int // nodes, aliases expanded
-	deep int // levels, aliases expanded
+	node  *Node
+	size  int // nodes, aliases expanded
+	depth int // levels, aliases expanded
 }
 
 type parser struct {
-	file     *string
-	opts     Options
-	listKeys bool                 // what Options.ListKeys said
-	outside  bool                 // nodes stand in no line
-	done     map[*yaml.Node]built // what anchors stand for; without a node: under construction
-	copied   int                  // keys that merges copied
-	problems diag.List            // one more than are reported, at most
-	failed   int
-	root     *Node // where there are problems
-	beyond   bool  // a bound is passed, so that nobody may walk the tree
+	file      *string
+	opts      Options
+	listKeys  bool                 // the result of Options.ListKeys
+	outside   bool                 // nodes have no line
+	done      map[*yaml.Node]built // by anchor; under construction if the node is nil
+	copied    int                  // keys that merges copied
+	problems  diag.List            // at most one more than is reported
+	failed    int
+	root      *Node // set if there are problems
+	overLimit bool  // a limit is exceeded, so the tree must not be walked
 
-	// Nodes are made many at a time: a large document has millions.
+	// Nodes are allocated in blocks, as a large document has millions.
 	nodes []Node  // not used yet
 	parts []parts // not used yet
 	lists []*Node // not used yet
-	block int     // how many nodes were made last
+	block int     // size of the last block
 }
 
-// The sizes of a block of nodes: small documents have few.
+// The smallest and largest block of nodes.
 const (
 	minBlock = 16
 	maxBlock = 256
@@ -187,7 +185,7 @@ func (p *parser) fail(at *yaml.Node, code, message string) {
 	switch code {
 	case codeDuplicate, codeKey, codeTag, codeMerge, codeCharacter:
 	default:
-		p.beyond = true
+		p.overLimit = true
 	}
 	p.failed++
 	if p.failed <= maxReported+1 {
@@ -210,8 +208,8 @@ func (p *parser) node(y *yaml.Node) *Node {
 	return n
 }
 
-// opened makes the node a list or map.
-func (p *parser) opened(n *Node, kind Kind) {
+// makeCollection makes the node a list or map.
+func (p *parser) makeCollection(n *Node, kind Kind) {
 	if len(p.parts) == 0 {
 		p.parts = make([]parts, p.block/4+1)
 	}
@@ -219,7 +217,7 @@ func (p *parser) opened(n *Node, kind Kind) {
 	p.parts = p.parts[1:]
 }
 
-// list makes an empty list that has room for some nodes.
+// list returns an empty list with some capacity.
 func (p *parser) list(size int) []*Node {
 	if size > len(p.lists) {
 		if size > minBlock {
@@ -247,7 +245,7 @@ func (p *parser) build(y *yaml.Node, depth int) built {
 
 func (p *parser) value(y *yaml.Node, depth int) built {
 	n := p.node(y)
-	b := built{node: n, size: 1, deep: 1}
+	b := built{node: n, size: 1, depth: 1}
 	if depth > maxDepth {
 		p.fail(y, codeDepth, fmt.Sprintf("nested more than %d levels deep", maxDepth))
 		return b
@@ -257,26 +255,26 @@ func (p *parser) value(y *yaml.Node, depth int) built {
 		p.scalar(n, y)
 	case yaml.SequenceNode:
 		p.tag(y, "!!seq")
-		p.opened(n, List)
+		p.makeCollection(n, List)
 		n.Items = p.list(len(y.Content))
 		for _, c := range y.Content {
 			n.Items = append(n.Items, b.add(p.build(c, depth+1)))
 		}
 	case yaml.MappingNode:
 		p.tag(y, "!!map")
-		p.opened(n, Map)
+		p.makeCollection(n, Map)
 		p.mapping(n, &b, y, depth)
 	default:
 		p.fail(y, codeSyntax, "not YAML: an unexpected node")
 	}
-	y.Content = nil // the library's tree is several times as large as ours: let it go as it is read
+	y.Content = nil // the tree of yaml.v3 is several times as large as ours
 	p.bounds(y, &b, depth)
 	return b
 }
 
 func (b *built) add(child built) *Node {
 	b.size += child.size
-	b.deep = max(b.deep, child.deep+1)
+	b.depth = max(b.depth, child.depth+1)
 	return child.node
 }
 
@@ -286,20 +284,20 @@ func (p *parser) bounds(y *yaml.Node, b *built, depth int) {
 		if len(p.problems) == 0 {
 			p.fail(y, codeBomb, fmt.Sprintf("aliases expand to more than %d values", maxExpanded))
 		}
-		b.size = 1 // said once is enough
-	case depth+b.deep > maxDepth+2:
+		b.size = 1 // one report is enough
+	case depth+b.depth > maxDepth+2:
 		if len(p.problems) == 0 {
 			p.fail(y, codeDepth, fmt.Sprintf("nested more than %d levels deep", maxDepth))
 		}
-		b.deep = 1
+		b.depth = 1
 	}
 }
 
 func (p *parser) alias(y *yaml.Node, depth int) built {
 	b := p.done[y.Alias]
 	if b.node == nil {
-		p.fail(y, codeRecursion, fmt.Sprintf("alias %q stands within what it stands for", "*"+y.Value))
-		return built{node: p.node(y), size: 1, deep: 1}
+		p.fail(y, codeRecursion, fmt.Sprintf("alias %q is within its own anchor", "*"+y.Value))
+		return built{node: p.node(y), size: 1, depth: 1}
 	}
 	p.bounds(y, &b, depth)
 	return b
@@ -339,7 +337,7 @@ func (p *parser) mapping(n *Node, b *built, y *yaml.Node, depth int) {
 	half := len(y.Content) / 2
 	n.Keys, n.Items = p.list(half), p.list(half)
 	var few [indexed]int
-	lines := few[:0] // of Keys, aliases where they stand
+	lines := few[:0] // of Keys, where aliases are written
 	var merged []*Node
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		ky, vy := y.Content[i], y.Content[i+1]
@@ -360,13 +358,13 @@ func (p *parser) mapping(n *Node, b *built, y *yaml.Node, depth int) {
 			}
 		}
 		if first := n.find(key.Text); first >= 0 {
-			p.fail(ky, codeDuplicate, fmt.Sprintf("key %q is here twice (first in line %d)", key.Text, lines[first]))
+			p.fail(ky, codeDuplicate, fmt.Sprintf("key %q is defined twice (first in line %d)", key.Text, lines[first]))
 			continue
 		}
 		n.put(key, value)
 		lines = append(lines, ky.Line)
 	}
-	for _, m := range merged { // what is written here wins, then the first merge
+	for _, m := range merged { // explicit keys win, then those of the first merge
 		if p.copied += len(m.Keys); p.copied > maxExpanded {
 			p.fail(y, codeBomb, fmt.Sprintf("merges copy more than %d values", maxExpanded))
 			return

@@ -1,7 +1,7 @@
-// Package source reads YAML into a tree that knows where everything stands,
-// and that is safe to walk: aliases and merges are resolved, keys are unique
-// scalars, and size, depth and what aliases expand to are bounded. It knows
-// nothing of TOSCA and starts no goroutine.
+// Package source reads YAML into a tree whose nodes have positions. The tree is safe to
+// walk: aliases and merges are resolved, keys are unique scalars, and size, depth and
+// the expansion of aliases are bounded. The package knows nothing of TOSCA and starts no
+// goroutine.
 package source
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// Kind is what a node is, as YAML 1.2's core schema tells it.
+// Kind is the kind of a node, by the core schema of YAML 1.2.
 type Kind uint8
 
 // The kinds of nodes. Timestamps are strings here: TOSCA has a type for them.
@@ -23,40 +23,40 @@ const (
 	Float
 	List
 	Map
-	// Later is not a kind of YAML's: it stands for a value that only a running
-	// application has. Its Text is the built-in type that it will be of, if known.
+	// Later is not a kind of YAML. It marks a value that is known only at run time; its
+	// Text is the built-in type of the value, if known.
 	Later
 )
 
-// String names the kind as TOSCA does.
+// String returns TOSCA's name of the kind.
 func (k Kind) String() string {
 	return [...]string{"null", "string", "boolean", "integer", "float", "list", "map", "value of run time"}[k]
 }
 
-// Node is a value in a file. It is only read once it is made; nodes that an
-// alias stands for are shared.
+// Node is a value in a file. It is immutable once made, and shared by all aliases of an
+// anchor.
 type Node struct {
 	file   *string
 	line   int32
 	column int32
 	Kind   Kind
-	plain  bool   // of a scalar: written without quotes
-	moved  bool   // it stands elsewhere than it was written
-	Text   string // of a scalar, as written, without quotes
+	plain  bool   // of a scalar: without quotes
+	moved  bool   // its position is not where it was written
+	Text   string // of a scalar, as written but without quotes
 	*parts        // never nil
 }
 
-// parts are what lists and maps have, and all scalars have none of together: of
-// the nodes of a large document, most are scalars.
+// parts are the fields of lists and maps. They are apart because most nodes of a large
+// document are scalars, which all share noParts.
 type parts struct {
-	Keys  []*Node // of a map, in the order written; scalars with unique texts, but see Options
+	Keys  []*Node // of a map, as written; unique scalars, unless Options allow more
 	Items []*Node // of a list, or the values of a map
 	index map[string]int
 }
 
 var noParts = &parts{}
 
-// Pos is where the node begins.
+// Pos returns the position at which the node begins.
 func (n *Node) Pos() diag.Position {
 	if n == nil {
 		return diag.Position{}
@@ -64,17 +64,17 @@ func (n *Node) Pos() diag.Position {
 	return diag.Position{File: *n.file, Line: int(n.line), Column: int(n.column)}
 }
 
-// File is the path of the node's file.
+// File returns the path of the node's file.
 func (n *Node) File() string { return *n.file }
 
 // IsScalar reports whether the node is neither a list nor a map.
 func (n *Node) IsScalar() bool { return n.Kind != List && n.Kind != Map }
 
-// IsNull reports whether there is no value: no node, or null.
+// IsNull reports whether the node is nil or null.
 func (n *Node) IsNull() bool { return n == nil || n.Kind == Null }
 
-// Word reports whether the node is true or false in YAML 1.1, where yes, no, on
-// and off without quotes say so, too; ok is false where it is neither.
+// Word returns the boolean that the node is in YAML 1.1, which also has yes, no, on and
+// off without quotes. ok is false if it is none.
 func (n *Node) Word() (value, ok bool) {
 	if n == nil || n.Kind != Bool && (n.Kind != String || !n.plain) {
 		return false, false
@@ -115,7 +115,7 @@ func (n *Node) find(key string) int {
 	return -1
 }
 
-// put adds an entry with a key that is not there yet.
+// put adds an entry with a new key.
 func (n *Node) put(key, value *Node) {
 	n.Keys, n.Items = append(n.Keys, key), append(n.Items, value)
 	if n.index == nil {
@@ -125,7 +125,7 @@ func (n *Node) put(key, value *Node) {
 	n.index[key.Text] = len(n.Keys) - 1
 }
 
-// indexed is the size from which on a map is looked up by an index.
+// indexed is the number of keys above which a map has an index.
 const indexed = 16
 
 func (n *Node) makeIndex() {
@@ -138,8 +138,7 @@ func (n *Node) makeIndex() {
 	}
 }
 
-// inLine writes a list or map in one line, and about as much of it as the limit
-// allows.
+// inLine returns a list or map in one line, cut off at about limit bytes.
 func (n *Node) inLine(limit int) string {
 	if n.IsScalar() {
 		return n.Text
@@ -163,7 +162,7 @@ func (n *Node) inLine(limit int) string {
 	return "[" + b.String() + "]"
 }
 
-// Pairs walks a map in the order written; of anything else it walks nothing.
+// Pairs walks a map in the order written. It walks nothing if the node is not a map.
 func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	return func(yield func(*Node, *Node) bool) {
 		if n == nil || n.Kind != Map {
@@ -177,27 +176,29 @@ func (n *Node) Pairs() iter.Seq2[*Node, *Node] {
 	}
 }
 
-// Scalar makes a node that stands in no document, at the place of another.
+// Scalar returns a new scalar with the position of another node.
 func Scalar(kind Kind, text string, at *Node) *Node {
 	return &Node{file: at.file, line: at.line, column: at.column, Kind: kind, Text: text, parts: noParts}
 }
 
-// At makes a list or map that stands in no document, at the place of another.
+// At returns a new list or map with the position of another node.
 func At(kind Kind, keys, items []*Node, at *Node) *Node {
 	n := &Node{file: at.file, line: at.line, column: at.column, Kind: kind, parts: &parts{Keys: keys, Items: items}}
 	n.makeIndex()
 	return n
 }
 
-// IsMoved reports whether a node stands elsewhere than it was written: in the place of
-// the call that made it.
+// IsMoved reports whether the node has another position than where it was written: that
+// of the function call that returned it.
 func (n *Node) IsMoved() bool { return n.moved }
 
-// WrittenNull tells null that is written from what a function makes of nothing.
+// WrittenNull reports whether the node is a null in a document, not the result of a
+// function.
 func (n *Node) WrittenNull() bool { return n != nil && n.Kind == Null && n.plain }
 
-// Moved returns a value the place of another one, such as the call that it is the
-// result of; what is in it stays where it is. What stands in no file does, too.
+// Moved returns a copy of a value with the position of another node, such as the call
+// that returned it. The positions of the values in it do not change. A value from
+// outside of any file keeps its position.
 func (n *Node) Moved(to *Node) *Node {
 	if n == nil || to == nil || n == to || n.line == 0 {
 		return n
@@ -207,6 +208,6 @@ func (n *Node) Moved(to *Node) *Node {
 	return &moved
 }
 
-// Outside makes a node for what came from outside of any file, such as an
-// input given on the command line; file says from where.
+// Outside returns a node for a value from outside of any file, such as an input of the
+// command line; file names its origin.
 func Outside(file string) *Node { return &Node{file: &file, parts: noParts} }

@@ -233,8 +233,8 @@ func TestDocumentsSayWhichYAMLTheyAreAndHowTheyAreWritten(t *testing.T) {
 func TestTheHundredAndFirstProblemSaysHowManyAreLeft(t *testing.T) {
 	t.Parallel()
 	for n, last := range map[int]string{
-		101: `f:101:1: key "a" is here twice (first in line 1)`,
-		102: `f:102:1: key "a" is here twice (first in line 1)`,
+		101: `f:101:1: key "a" is defined twice (first in line 1)`,
+		102: `f:102:1: key "a" is defined twice (first in line 1)`,
 		103: "f:102:1: and 2 more problems in the YAML from here on",
 		999: "f:102:1: and 898 more problems in the YAML from here on",
 	} {

@@ -14,13 +14,13 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// yaml.v3 says of what is not YAML a line at most, and of a map or list often the
-// one before it. What is here finds the place by how far the library reads.
+// For a syntax error, yaml.v3 reports a line at most, and within a map or list often the
+// line before. This file finds the position by how far the library reads.
 
 const (
-	maxReread = 2 << 20   // bytes: a larger file is not read again to find a place
-	maxHalved = 256 << 10 // bytes: nor many times
-	ahead     = 4         // characters that the library has read beyond what it looks at
+	maxReread = 2 << 20   // bytes: larger files are not read again
+	maxHalved = 256 << 10 // bytes: larger files are not bisected
+	ahead     = 4         // characters that the library reads ahead
 )
 
 var (
@@ -63,8 +63,8 @@ func syntax(file string, data []byte, err error) *diag.Diagnostic {
 	return d
 }
 
-// toTab moves a diagnostic to the tab that the line before it or its own, or the next, is
-// indented with. It reports whether there is one.
+// toTab moves a diagnostic to a tab in the indentation of its line or of the lines next
+// to it. It reports whether there is one.
 func toTab(d *diag.Diagnostic, data []byte) bool {
 	lines := bytes.Split(data, []byte("\n"))
 	for _, line := range []int{d.Line, d.Line + 1, d.Line - 1} {
@@ -89,7 +89,7 @@ func cannotStart(rest []byte) string {
 	return fmt.Sprintf("%s cannot begin a value; put the value in quotes", diag.Quote(string(r)))
 }
 
-// badCharacter finds the first byte that is not text at all, or -1.
+// badCharacter returns the offset of the first invalid byte, or -1.
 func badCharacter(data []byte) (int, string) {
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -104,15 +104,15 @@ func badCharacter(data []byte) (int, string) {
 	return -1, ""
 }
 
-// place finds where the library stops: by how far it reads, or where it reads to
-// the end, as where a quote or bracket is not closed, by the shortest beginning of
-// the file that is wrong in the same way.
+// place returns the offset at which the library stops reading. If it reads to the end,
+// as for an unclosed quote or bracket, that is the end of the shortest prefix of the
+// file with the same error.
 func place(data []byte, whole, text string) (int, bool) {
 	if len(data) == 0 || len(data) > maxReread {
 		return 0, false
 	}
-	slow := &drip{rest: data}
-	failure(slow)
+	slow := &oneByteReader{rest: data}
+	decodeError(slow)
 	end := len(data) - len(slow.rest)
 	if m := noAnchor.FindStringSubmatch(text); m != nil {
 		at := bytes.LastIndex(data[:end], []byte("*"+m[1]))
@@ -127,7 +127,7 @@ func place(data []byte, whole, text string) (int, bool) {
 			_, size := utf8.DecodeLastRune(data[:end])
 			end -= size
 		}
-		if inFlow.MatchString(text) { // it has read the next key, too
+		if inFlow.MatchString(text) { // the next key is read as well
 			end = wordAt(data, end)
 		}
 		if ofParser.MatchString(text) {
@@ -138,7 +138,7 @@ func place(data []byte, whole, text string) (int, bool) {
 	if len(data) > maxHalved {
 		return 0, false
 	}
-	low, high := 0, len(data) // of beginnings that are read otherwise, and in the same way
+	low, high := 0, len(data) // the longest prefix with another error, and the shortest with this one
 	for high-low > 1 {
 		middle := (low + high) / 2
 		for middle > low && !utf8.RuneStart(data[middle]) {
@@ -147,7 +147,7 @@ func place(data []byte, whole, text string) (int, bool) {
 		if middle == low {
 			break
 		}
-		if failure(bytes.NewReader(data[:middle])) == whole {
+		if decodeError(bytes.NewReader(data[:middle])) == whole {
 			high = middle
 		} else {
 			low = middle
@@ -156,9 +156,9 @@ func place(data []byte, whole, text string) (int, bool) {
 	return wordAt(data, low), true
 }
 
-// beforeLine returns the end of what stands before the line that begins at an
-// offset: looking for comments, the library reads into the next line before its
-// parser sees what is wrong. Within a line the offset stays.
+// beforeLine returns the end of the text before the line that begins at an offset: the
+// library looks for comments in the next line before its parser reports an error. An
+// offset within a line does not change.
 func beforeLine(data []byte, at int) int {
 	start := bytes.LastIndexByte(data[:at], '\n') + 1
 	if len(bytes.TrimSpace(data[start:at])) > 0 {
@@ -174,8 +174,8 @@ func beforeLine(data []byte, at int) int {
 	return at
 }
 
-// failure reads as decode does, and returns the error as text.
-func failure(r io.Reader) (text string) {
+// decodeError decodes as decode does, and returns the error as text.
+func decodeError(r io.Reader) (text string) {
 	defer func() {
 		if recover() != nil {
 			text = "panic"
@@ -191,10 +191,10 @@ func failure(r io.Reader) (text string) {
 	return ""
 }
 
-// drip returns a byte at a time, so that what was read is what was needed.
-type drip struct{ rest []byte }
+// oneByteReader returns one byte at a time, so that no more is read than needed.
+type oneByteReader struct{ rest []byte }
 
-func (d *drip) Read(p []byte) (int, error) {
+func (d *oneByteReader) Read(p []byte) (int, error) {
 	if len(d.rest) == 0 || len(p) == 0 {
 		return 0, io.EOF
 	}
@@ -202,7 +202,7 @@ func (d *drip) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// wordAt returns where the word at an offset begins; of a colon, its key.
+// wordAt returns the offset of the word at an offset, or of the key before a colon.
 func wordAt(data []byte, at int) int {
 	at = min(max(at, 0), len(data)-1)
 	if data[at] == ':' && at > 0 {
@@ -225,8 +225,8 @@ func lineAndColumn(data []byte, offset int) (line, column int) {
 
 var directive = regexp.MustCompile(`^%YAML[ \t]+1\.([02-9])[ \t\r\n]`)
 
-// olderYAML has a document of YAML 1.2 say that it is of 1.1, which is what the
-// library insists on; what it reads is YAML 1.2 (10.3.2) all the same.
+// olderYAML replaces the directive %YAML 1.2 by 1.1, as the library accepts no other
+// version. It reads YAML 1.2 (10.3.2) all the same.
 func olderYAML(data []byte) []byte {
 	rest := data
 	for len(rest) > 0 && bytes.IndexByte([]byte("%# \t\r\n"), rest[0]) >= 0 {
@@ -240,17 +240,17 @@ func olderYAML(data []byte) []byte {
 	return data
 }
 
-// isXML finds what begins as XML does.
+// isXML matches the beginning of XML.
 var isXML = regexp.MustCompile(`^(\xef\xbb\xbf)?\s*<(\?xml|[A-Za-z])`)
 
-// The library reads numbers of YAML 1.1 where TOSCA 2.0 asks for those of 1.2.
+// The library reads numbers of YAML 1.1; TOSCA 2.0 has those of 1.2.
 var (
 	integer = regexp.MustCompile(`^(?:[-+]?[0-9]+|[-+]?0o[0-7]+|[-+]?0x[0-9a-fA-F]+)$`)
 	float   = regexp.MustCompile(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$`)
 )
 
-// number tells what a plain scalar is that the library took for a number: 1_000
-// and 0b1 are texts in YAML 1.2, and 089 is an integer (YAML 1.2, 10.3.2).
+// number returns the kind of a plain scalar that the library reads as a number. In YAML
+// 1.2, 1_000 and 0b1 are strings, and 089 is an integer (YAML 1.2, 10.3.2).
 func (p *parser) number(y *yaml.Node, tag string) Kind {
 	asRead := !p.listKeys || y.Style&yaml.TaggedStyle != 0
 	switch {
