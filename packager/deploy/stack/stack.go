@@ -131,8 +131,15 @@ func (s *Stack) Down(ctx context.Context) error {
 	if err := volumes.RemoveLeft(ctx, s.Docker, s.Info.App); err != nil {
 		return err
 	}
-	if err := errors.Join(s.Command(ctx, "docker", "stack", "rm", s.Info.App), s.RemoveProbe(ctx)); err != nil {
-		return err
+	removed := s.Command(ctx, "docker", "stack", "rm", s.Info.App)
+	if err := s.RemoveProbe(ctx); err != nil {
+		return errors.Join(removed, err)
+	}
+	if removed != nil {
+		// After an interrupted removal, the engine lists a network that the swarm has removed until its last container exits.
+		if services, _, err := s.look(ctx); err != nil || len(services) > 0 {
+			return errors.Join(removed, err)
+		}
 	}
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()

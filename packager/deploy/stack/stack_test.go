@@ -2,6 +2,7 @@ package stack
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -35,6 +36,39 @@ func TestAnImageBuiltAgainReplacesItsContainers(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"changed", "nameless"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAStackIsRemovedWhoseNetworkIsBeingRemoved has Docker's command fail as it does after an interrupted removal.
+func TestAStackIsRemovedWhoseNetworkIsBeingRemoved(t *testing.T) {
+	dir := t.TempDir()
+	script := "#!/bin/sh\necho 'Failed to remove network x1: network x1 not found' >&2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "docker"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for services, want := range map[string]string{"[]": "", `[{"ID": "s1", "Spec": {"Name": "shop_web"}}]`: "network x1 not found"} {
+		tries := 0
+		s := shop(testengine.Fake(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method == http.MethodDelete:
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = io.WriteString(w, `{"message": "network x1 not found"}`)
+			case strings.HasSuffix(r.URL.Path, "/services"):
+				_, _ = io.WriteString(w, services)
+			case strings.HasSuffix(r.URL.Path, "/networks") && tries == 0:
+				tries++
+				_, _ = io.WriteString(w, `[{"Id": "x1", "Name": "shop_toskose"}]`)
+			case strings.HasSuffix(r.URL.Path, "/volumes"):
+				_, _ = io.WriteString(w, "{}")
+			default:
+				_, _ = io.WriteString(w, "[]")
+			}
+		}))
+		err := s.Down(t.Context())
+		if text := fmt.Sprint(err); (err != nil) != (want != "") || !strings.Contains(text, want) && want != "" {
+			t.Errorf("services %s: %v, want %q", services, err, want)
+		}
 	}
 }
 
