@@ -27,7 +27,7 @@ func (p *parser) readContainer() {
 	c, err := spec.DecodeContainer(data)
 	if err != nil {
 		all := []error{err}
-		if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it is what errors.Join returned
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
 			all = joined.Unwrap()
 		}
 		for _, err := range all {

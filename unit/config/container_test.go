@@ -64,8 +64,11 @@ func TestTheDocumentBesideTheConfigurationIsRead(t *testing.T) {
 	got := []any{p.Inputs, p.SecretInputs, p.SecretEnv, c.Components, c.Supervisord.Job.Completions, c.Digest}
 	software := protocol.Software()
 	want := []any{
-		map[string]string{"GREETING": "100% ;-) #1 %(here)s"}, map[string]string{"KEY": "/key"}, map[string]string{"PASSWORD": "/password"},
-		[]config.Component{{Name: "api", Protocol: &software, Files: "abc"}}, 2, fmt.Sprintf("%x", sha256.Sum256([]byte(containerConf+document))),
+		map[string]string{"GREETING": "100% ;-) #1 %(here)s"},
+		map[string]string{"KEY": "/key"},
+		map[string]string{"PASSWORD": "/password"},
+		[]config.Component{{Name: "api", Protocol: &software, Files: "abc"}},
+		2, fmt.Sprintf("%x", sha256.Sum256([]byte(containerConf+document))),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
