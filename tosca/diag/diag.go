@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
 	"unicode/utf16"
 
 	"github.com/toskose/toskose/internal/visible"
