@@ -3,6 +3,7 @@ package proctree
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -77,6 +78,36 @@ func TestACopiedMarkDoesNotOutweighAParentThatIsKnown(t *testing.T) {
 		_, out := w.startAs(victim, 12345, reapertest.Shell("echo $$; exec sleep 100000"))
 		out.pid()
 		_, out = w.startAs(forger, 12345, w.forging("setsid", "; exit 0"))
+		w.wantForger(t, out.pid())
+	})
+}
+
+// TestACopiedMarkDoesNotOutweighASessionThatIsKnown has an orphan copy marks: its parent is known no longer, but it has not
+// left the session of its component, whose programs have the victim's user.
+func TestACopiedMarkDoesNotOutweighASessionThatIsKnown(t *testing.T) {
+	reapertest.InWorlds(t, func(t *testing.T) {
+		w := newWorld(t)
+		if err := w.Degraded(); err != nil || os.Geteuid() != 0 {
+			t.Skip("it needs root and marks: ", err)
+		}
+		_, out := w.startAs(victim, 12345, reapertest.Shell("echo $$; exec sleep 100000"))
+		out.pid()
+		command := w.forging("echo $$; kill -STOP $$; (", " & ); exec sleep 100000")
+		_, out = w.startAs(forger, 12345, append(reapertest.Shell(`exec setsid --wait sh -c "$0"`), command[len(command)-1]))
+		leader := out.pid()
+		if p := w.find(leader); p.Program != forger {
+			t.Fatalf("the leader of the session is claimed by %d", p.Program)
+		}
+		for stopped := false; !stopped; { // or the signal that resumes it is lost
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", leader))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stopped = strings.Contains(string(stat), ") T ")
+		}
+		if err := syscall.Kill(leader, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
 		w.wantForger(t, out.pid())
 	})
 }
