@@ -61,7 +61,7 @@ func othersOnASwarm(t *testing.T, app *application) {
 	must(t, "", "toskose", "user", "rm", "ann", "--dir", app.dir)
 	again()
 	asked(password, http.MethodGet, "/api/v1/app", http.StatusUnauthorized)
-	if r := command(t, "", "toskose", app.there(app.dir, "rotate", "--dry-run")...); r.code != 0 || !strings.Contains(r.stdout, "a swarm's secrets cannot change, so containers are replaced, one service after the other: toskose-manager, backend, frontend, toskose-manager") {
+	if r := command(t, "", "toskose", app.there(app.dir, "rotate", "--dry-run")...); r.code != 0 || !strings.Contains(r.stdout, "a swarm's secrets are immutable, so containers are replaced, one service after the other: toskose-manager, backend, frontend, toskose-manager") {
 		t.Errorf("rotate: %v", r)
 	}
 	if now := app.container(t, "backend"); now != backend {

@@ -19,7 +19,8 @@ func TestItIsSaidFirstWhatIsReplaced(t *testing.T) {
 		text := output.Header + "services:\n" +
 			"  placed:\n    image: box\n    deploy:\n      placement:\n        constraints: [" + place + "]\n" +
 			"  ordered:\n    image: box\n    deploy:\n      update_config:\n        order: " + order + "\n" +
-			"  limited:\n    image: box\n    deploy:\n      resources:\n        limits:\n          memory: " + limit + "\n"
+			"  limited:\n    image: box\n    deploy:\n      resources:\n        limits:\n          memory: " + limit + "\n" +
+			"x-toskose:\n  app: shop\n  manager: {port: 10000}\n"
 		for _, name := range []string{"docker-compose.yml", "docker-compose.local.yml"} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -80,7 +80,7 @@ func TestNothingIsDeployedWhileSecretsAreReplaced(t *testing.T) {
 	_, up := Up(t.Context(), nil, opts)
 	_, back := Rollback(t.Context(), nil, opts)
 	for _, err := range []error{up, back} {
-		if err == nil || !strings.Contains(err.Error(), "`toskose rotate "+dir+"` goes on") {
+		if err == nil || !strings.Contains(err.Error(), "`toskose rotate "+dir+"` to finish") {
 			t.Errorf("error %v", err)
 		}
 	}

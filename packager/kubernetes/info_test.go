@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/internal/sample"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -23,6 +24,7 @@ func TestAFolderSaysWhatItIsFor(t *testing.T) {
 	want := kubernetes.Info{
 		Info: output.Info{
 			App: "my_shop", Version: "1.2.3", Nodes: []string{"backend", "frontend"},
+			Host:    []packager.HostPath{{Path: "/srv/shop", User: `container "backend" at /etc/shop`}},
 			Manager: output.Manager{Service: "toskose-manager", Port: 10000, User: "admin"},
 		},
 		Namespace: "my-shop", OwnNamespace: true,
