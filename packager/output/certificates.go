@@ -31,7 +31,7 @@ func certify(secrets []packager.Secret, old map[string]string, now time.Time) (m
 	if !slices.ContainsFunc(secrets, func(s packager.Secret) bool { return s.TLS != nil }) {
 		return values, nil
 	}
-	was := func(name string) string { // password files do not end in a line break, so readCredentials trims it
+	was := func(name string) string { // restores the line break that readCredentials trims
 		if old[name] == "" {
 			return ""
 		}

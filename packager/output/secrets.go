@@ -210,6 +210,6 @@ func PasswordIn(file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot read the manager's password: %w", err)
 	}
-	first, _, _ := strings.Cut(string(data), "\n") // a second line is the old or new password during a rotation
+	first, _, _ := strings.Cut(string(data), "\n") // during a rotation, the second line is the other valid password
 	return strings.TrimRight(first, "\r"), nil
 }
