@@ -249,7 +249,7 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 			case h.port != p.Number || h.protocol != p.Protocol || apart(h.at, p.At):
 			case h.own:
 				own = true
-			case (!h.host || !p.Host) && !slices.Contains(by, h.who): // the port is free on another machine
+			case (!h.host || !p.Host) && !slices.Contains(by, h.who): // otherwise the port is free on another machine
 				by = append(by, h.who)
 			}
 		}

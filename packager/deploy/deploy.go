@@ -142,8 +142,8 @@ func (d *deployer) finish(ctx context.Context, log release.Log, then func(contex
 	return then(ctx, d.access(host, password))
 }
 
-// failed adds the reasons to a deployment error and restores the previous state: the release that ran before is deployed
-// again.
+// failed adds the reasons to a deployment error and restores the previous state: it deploys the previous release again, or
+// removes a new application. An interrupted update stays as it is, so that it can be resumed.
 func (d *deployer) failed(ctx context.Context, err error, before backend.Earlier) error {
 	if lost := d.lost(); lost != nil {
 		return fmt.Errorf("cannot deploy %q: %w", d.Info.App, lost)

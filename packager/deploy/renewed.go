@@ -41,7 +41,7 @@ func (d *deployer) recall(ctx context.Context, password string) {
 	}
 }
 
-// doubt marks nodes as not running whose containers were all replaced while the manager still lists an old replica.
+// doubt marks nodes as replaced if all of their containers are new but the manager still lists an old replica.
 func (d *deployer) doubt(nodes []node) {
 	where, ok := d.where.(backend.Renewer)
 	if !ok || len(d.past) == 0 {

@@ -61,7 +61,7 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 }
 
 // reopenRollback marks the newest record as pending if the command that completed it was killed before it reported that. A
-// user who runs the command again then continues the same rollback.
+// user that repeats the command then continues the same rollback.
 func (d *deployer) reopenRollback(log release.Log) {
 	if d.held == nil || len(log) == 0 {
 		return
@@ -106,7 +106,7 @@ func (d *deployer) goBack(ctx context.Context, failed error) error {
 // grace period.
 const goingBack = 2 * time.Minute
 
-// again deploys the last release before this call.
+// again redeploys the release of a record.
 func (d *deployer) again(ctx context.Context, r release.Record) error {
 	dir, err := release.Return(r)
 	if err != nil {

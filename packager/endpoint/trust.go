@@ -117,7 +117,7 @@ func Client(dir string, info output.Info) (*http.Client, error) {
 		return nil, err
 	}
 	if info.Manager.TLS && config == nil {
-		//nolint:gosec // it is asked without a password, and only whether it is ready: nobody here knows its authority
+		//nolint:gosec // the authority is unknown here; the client only requests the readiness, without a password
 		config = &tls.Config{InsecureSkipVerify: true}
 	}
 	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}}, nil

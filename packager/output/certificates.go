@@ -130,7 +130,7 @@ func authority(cert, key string, now time.Time) (certificate, error) {
 	return newAuthority("", now)
 }
 
-// newAuthority returns a new authority. The number in its name tells servers which of several authorities must have signed a
+// newAuthority returns a new authority. The number in its name lets servers select which of several authorities must have signed a
 // client's certificate.
 func newAuthority(number string, now time.Time) (certificate, error) {
 	template := &x509.Certificate{

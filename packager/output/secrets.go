@@ -34,7 +34,7 @@ type swarmName struct {
 
 // Secrets are an application's secrets as targets need them.
 type Secrets struct {
-	External bool              // the secrets are external: there are no values
+	External bool              // the secrets are external and have no values here
 	Suffixes map[string]string // suffix of each secret's name; needed because secrets of a Swarm are immutable
 }
 

@@ -22,7 +22,7 @@ import (
 // The files of an output folder that belong to no target.
 const (
 	ConfigFile     = "toskose.yml"    // the completed configuration
-	ComponentsFile = "components.yml" // digests of the components, by which releases are compared
+	ComponentsFile = "components.yml" // description of the components, for comparing releases
 )
 
 // Header is the first line of each generated file. It distinguishes the file from files of the user.

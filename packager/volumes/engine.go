@@ -124,7 +124,7 @@ func (v Volume) Reachable() error {
 }
 
 func (e engine) Save(ctx context.Context, v Volume, out io.Writer) error {
-	in := &open{closed: make(chan struct{})} // its end tells the program that this command was killed
+	in := &open{closed: make(chan struct{})} // when it closes, the program knows that this command was killed
 	return e.run(ctx, v, program{args: saving, env: []string{wantsSummary + "=1"}, capabilities: toSave}, in, out)
 }
 

@@ -6,7 +6,7 @@ import "time"
 type Failure struct {
 	Service string
 	Why     string
-	Times   int    // number of failures so far
+	Times   int    // failures so far
 	Task    string // the swarm task that failed last
 	Final   bool
 	Job     bool // the service is a job and is expected to exit

@@ -80,7 +80,7 @@ func (r rollout) failures() []backend.Failure {
 	return out
 }
 
-// restarted reports whether a container of a pod has restarted recently and has not run long enough since.
+// restarted reports whether a container of a pod has restarted within the last backend.Settled.
 func restarted(o kubectl.Object) bool {
 	return slices.ContainsFunc(o.Status.Containers, hasRestarted)
 }
@@ -326,7 +326,7 @@ func (c *Cluster) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	now := []string{"logs", p.Metadata.Name, "--tail=15"}
 	before := append(slices.Clone(now), "--previous")
 	first, second := now, before
-	if s := p.Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || hasRestarted(s)) { // the log of a container that has just exited is not the previous one
+	if s := p.Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || hasRestarted(s)) { // a restart is recent: the failure is in the previous log
 		first, second = before, now
 	}
 	out, err := c.in.Output(ctx, first...)

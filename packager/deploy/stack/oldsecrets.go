@@ -23,7 +23,7 @@ func (s *Stack) removeOldSecrets(ctx context.Context) error {
 	return err
 }
 
-// removeSecrets removes the stack's unused secrets whose names goes selects, and returns the names of the removed ones.
+// removeSecrets removes the stack's unused secrets for whose names goes returns true, and returns the removed names.
 func (s *Stack) removeSecrets(ctx context.Context, services []swarm.Service, goes func(name string) bool) (removed []string, err error) {
 	secrets, err := s.Docker.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
 	if err != nil {

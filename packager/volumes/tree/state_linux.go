@@ -26,7 +26,7 @@ const (
 	phaseDone    = "done"    // empty: all data is in the volume
 
 	oldData   = "old"     // the volume's old data
-	displaced = "evicted" // files that other programs created meanwhile at the place of others
+	displaced = "evicted" // files that other programs created during the restore under names that it needs
 	topTraits = "top"     // traits for the volume's root folder
 	proofLink = "proof"   // a symbolic link whose target is the proof
 )
