@@ -1,7 +1,6 @@
-// Package compose writes a plan as Compose files: docker-compose.yml, which
-// `docker stack deploy` takes, docker-compose.local.yml, which is for a single
-// engine, and the credentials beside them. The same plan with
-// the same credentials makes the same bytes. It starts no goroutine.
+// Package compose writes a plan as Compose files: docker-compose.yml for `docker stack deploy`, docker-compose.local.yml for a
+// single engine, and the credentials beside them. The same plan and credentials produce the same bytes. It starts no
+// goroutine.
 package compose
 
 import (
@@ -18,13 +17,13 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// The files of an output folder.
+// The Compose files of an output folder.
 const (
 	SwarmFile = "docker-compose.yml"
 	LocalFile = "docker-compose.local.yml"
 )
 
-// version is that of the Compose specification which all files are of.
+// version is the Compose specification's version in all files.
 const version = "3.7"
 
 // The values of Options (Compose 3.7, "deploy.endpoint_mode" and "ports").
@@ -35,14 +34,14 @@ const (
 	PublishHost    = "host"
 )
 
-// Options are how a Swarm reaches the services.
+// Options configure the network of a Swarm.
 type Options struct {
 	EndpointMode string // vip or dnsrr
 	PublishMode  string // ingress or host
-	Encrypted    bool   // what goes from machine to machine over the network
+	Encrypted    bool   // encrypt traffic between machines on the overlay network
 }
 
-// Validate refuses what no Swarm takes.
+// Validate returns an error for options that no Swarm supports.
 func (o Options) Validate() error {
 	if modes := []string{EndpointVIP, EndpointDNSRR}; !slices.Contains(modes, o.EndpointMode) {
 		return fmt.Errorf("endpoint mode %q is not one of %s", o.EndpointMode, strings.Join(modes, ", "))
@@ -56,7 +55,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// network is the one that all services are on.
+// network is the network of all services.
 const network = "toskose"
 
 type file struct {
@@ -84,7 +83,7 @@ type secret struct {
 	Name     string `yaml:"name"`
 	File     string `yaml:"file,omitempty"`
 	External bool   `yaml:"external,omitempty"`
-	User     string `yaml:"x-toskose-user,omitempty"` // number of the only user that reads it; empty: all users of the container do
+	User     string `yaml:"x-toskose-user,omitempty"` // ID of the only user that reads it; empty: all users of the container read it
 }
 
 type service struct {
@@ -112,11 +111,11 @@ type port struct {
 	Published int    `yaml:"published"`
 	Protocol  string `yaml:"protocol"`
 	Mode      string `yaml:"mode"`
-	bind      string // an address of the engine's machine; empty: all
+	bind      string // an IP address of the engine's machine; empty: all
 }
 
-// MarshalYAML has a port of one address be text: older Composes do not read an address
-// elsewhere, and publish the port at all of them.
+// MarshalYAML encodes a port that is bound to one address in the short syntax: older Compose versions ignore an address in the
+// long syntax and publish the port at all addresses.
 func (p port) MarshalYAML() (any, error) {
 	if p.bind == "" {
 		type plain port
@@ -135,19 +134,19 @@ type onNet struct {
 	Aliases []string `yaml:"aliases,omitempty"`
 }
 
-// value is of a variable.
+// value is the value of an environment variable.
 type value = yaml.Marshaler
 
-// reference is one that is looked up where Compose runs, empty where it is not set.
+// reference is the name of a variable that Compose substitutes; an unset variable is empty.
 type reference string
 
-// MarshalYAML has Compose look the variable up.
+// MarshalYAML returns a Compose variable substitution.
 func (r reference) MarshalYAML() (any, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: "${" + string(r) + ":-}"}, nil
 }
 
-// text is a value that came from the user: always quoted, so that no reader
-// takes it for a number or a truth value, and with no variables in it.
+// text is a value from user input. It is always quoted, so that no parser reads it as a number or boolean, and contains no
+// variables.
 type text string
 
 // MarshalYAML quotes the text and escapes "$".
@@ -158,7 +157,7 @@ func (t text) MarshalYAML() (any, error) {
 	}, nil
 }
 
-// SwarmTarget writes the Compose file of an output folder that is for a Swarm.
+// SwarmTarget returns a target that writes only the Swarm's Compose file.
 func SwarmTarget(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		if err := opts.Validate(); err != nil {
@@ -169,7 +168,7 @@ func SwarmTarget(opts Options) output.Target {
 	}
 }
 
-// Target writes that file and the one for a single engine.
+// Target returns a target that writes the Compose files for a Swarm and for a single engine.
 func Target(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		files, err := SwarmTarget(opts)(plan, secrets)
@@ -230,10 +229,9 @@ func overlay(opts Options) net {
 	return n
 }
 
-// labelsOf are the labels of a service's containers. Two are for kompose, which
-// otherwise has images pulled that the cluster has, and makes a Service for
-// published ports only, with one address for all replicas together: a manager
-// speaks to each by itself.
+// labelsOf returns the labels of a service's containers. Two of them are for kompose. Without them, it generates manifests
+// that pull images already on the cluster, and Services only for published ports, with a single address for all replicas; the
+// manager must reach each replica separately.
 func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 	labels := map[string]text{packager.LabelApp: text(plan.App), "kompose.image-pull-policy": "IfNotPresent"}
 	if !s.IsManager {
@@ -243,13 +241,13 @@ func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 	if s.Job != nil {
 		labels[packager.LabelJob] = text(s.Job.Name)
 	}
-	if len(s.Secrets) > 0 && s.SecretUser != "" && s.SecretUser != "0" { // otherwise a cluster's secrets are for root only
+	if len(s.Secrets) > 0 && s.SecretUser != "" && s.SecretUser != "0" { // otherwise only root can read the cluster's secrets
 		labels["kompose.security-context.fsgroup"] = text(s.SecretUser)
 	}
 	return labels
 }
 
-// Conversion says what is lost when kompose converts the Compose file, if anything.
+// Conversion lists the names that are lost when kompose converts the Compose file.
 func Conversion(plan *packager.Plan) []string {
 	names := ServiceNames(plan)
 	var lost []string
@@ -264,7 +262,7 @@ func Conversion(plan *packager.Plan) []string {
 	return []string{"kompose drops other names of containers, which --target kubernetes keeps: " + strings.Join(lost, ", ")}
 }
 
-// Warnings says which names cannot be resolved.
+// Warnings lists the names that DNS cannot resolve.
 func Warnings(plan *packager.Plan) []string {
 	names := ServiceNames(plan)
 	var out []string
@@ -278,8 +276,7 @@ func Warnings(plan *packager.Plan) []string {
 	return out
 }
 
-// aliasesOf are a service's names on the network besides that in the Compose
-// file.
+// aliasesOf returns a service's additional names on the network.
 func aliasesOf(s packager.Service, names map[string]string) []string {
 	all := slices.Clone(s.Aliases)
 	if names[s.Name] != s.Name {
@@ -300,7 +297,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 	}
 	if s.IsToskosed {
 		out.Environment[labelHost], out.Environment[labelSlot] = text("{{.Node.Hostname}}"), text("{{.Task.Slot}}")
-		out.Environment[documentsOwner] = text("{{.Service.ID}}") // which a stack that is made anew has another of
+		out.Environment[documentsOwner] = text("{{.Service.ID}}") // a redeployed stack has new service IDs
 	}
 	for _, other := range s.DependsOn {
 		out.DependsOn = append(out.DependsOn, names[other])
@@ -329,15 +326,15 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 	if s.StopGrace > 0 {
 		out.StopGrace = strconv.Itoa(s.StopGrace) + "s"
 	}
-	if s.IsManager { // it needs no rights, and writes no files
+	if s.IsManager { // the manager needs no privileges and writes no files
 		out.User, out.ReadOnly, out.CapDrop = text(s.User), true, []string{"ALL"}
 		out.Environment[discovery] = text("tasks")
 	}
 	return out
 }
 
-// discovery is the variable that says how the manager finds replicas; the labels
-// say where one is, and the owner whose documents a unit keeps, which a swarm fills in.
+// Environment variables: how the manager finds replicas, where a replica runs, and the owner of the documents that a unit
+// stores. A Swarm fills in the last three.
 const (
 	discovery = "TOSKOSE_DISCOVERY"
 	labelHost = "TOSKOSE_LABEL_HOST"

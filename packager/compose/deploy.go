@@ -53,11 +53,9 @@ type restart struct {
 	Window      string `yaml:"window,omitempty"`
 }
 
-// deployOf says how a Swarm runs a service: as toskose.yml says; where it does
-// not, a container that has ended is replaced, and an update whose containers
-// do not come up is taken back. What a Swarm does anyhow is not written: of an
-// order, kompose makes a Deployment that no cluster takes where the container
-// has a volume.
+// deployOf returns a service's deployment settings for a Swarm, from toskose.yml. By default a container that exits is
+// replaced, and an update whose containers fail is rolled back. Other Swarm defaults are not written: for an update order,
+// kompose generates a Deployment that clusters reject if the container has a volume.
 func deployOf(s packager.Service, opts Options) *deploy {
 	c := s.Deploy
 	d := &deploy{
@@ -72,7 +70,7 @@ func deployOf(s packager.Service, opts Options) *deploy {
 	if d.Update.FailureAction == "" {
 		d.Update.FailureAction = "rollback"
 		if s.Job != nil {
-			d.Update.FailureAction = "continue" // to a Swarm, what has ended soon after an update has failed, even with 0
+			d.Update.FailureAction = "continue" // a Swarm considers an update failed if a container exits soon after the start, even with 0
 		}
 	}
 	for _, constraint := range c.Placement.Constraints {
@@ -86,8 +84,7 @@ func deployOf(s packager.Service, opts Options) *deploy {
 
 func amountsOf(a config.Amounts) amounts { return amounts{text(a.CPUs), text(a.Memory)} }
 
-// restartOf says when a single engine starts a container again. What somebody
-// stopped by hand stays so.
+// restartOf returns the restart policy for a single engine. Containers that a user stopped stay stopped.
 func restartOf(r config.RestartPolicy) text {
 	switch {
 	case r.Condition == "none":

@@ -6,13 +6,12 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// LabelDocuments is of the volume that the units of a container keep documents
-// on: it names the container. undeploy finds these volumes by it.
+// LabelDocuments labels the volume on which the units of a container store documents. Its value names the container.
+// Undeploying finds these volumes by it.
 const LabelDocuments = "io.toskose.documents"
 
-// addDocuments gives each toskosed service that volume, on each machine that it
-// runs on. kompose would claim one of the cluster's; it is told not to where the
-// service has no other volumes, which would be of the same kind.
+// addDocuments adds the documents volume to each toskosed service; each machine has its own. kompose would generate a volume
+// claim for it. A label prevents that if the service has no other volumes, to which the label would apply too.
 func (f *file) addDocuments(plan *packager.Plan, names map[string]string) {
 	for _, s := range plan.Services {
 		if !s.IsToskosed {
@@ -29,7 +28,7 @@ func (f *file) addDocuments(plan *packager.Plan, names map[string]string) {
 	}
 }
 
-// documentsName is the name of that volume, which is none of the application's.
+// documentsName returns a name for the documents volume that no volume of the application has.
 func documentsName(plan *packager.Plan, service string) string {
 	name := service + "-documents"
 	if slices.ContainsFunc(plan.Volumes, func(v packager.Volume) bool { return v.Name == name }) {

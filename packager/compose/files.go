@@ -9,14 +9,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// SecretFile is a secret of a container on a single engine.
+// SecretFile is the file of a container's secret on a single engine.
 type SecretFile struct {
 	Path string
-	User string // number of the only user that reads it; empty: all users of the containers do
+	User string // ID of the only user that reads it; empty: all users of the containers read it
 }
 
-// Name returns the name of the secret whose file the manifest lists under a key: a secret that
-// several users read has a file for each of them.
+// Name returns the name of the secret that the manifest lists under key. A secret that several users read has a file for each
+// user.
 func (f SecretFile) Name(key string) string {
 	if f.User == "" {
 		return key
@@ -24,8 +24,8 @@ func (f SecretFile) Name(key string) string {
 	return strings.TrimSuffix(key, "."+f.User)
 }
 
-// SecretFiles returns the files that the containers of an output folder mount as secrets on
-// a single engine, by the secrets' names. External secrets have none.
+// SecretFiles returns the files that the containers of an output folder mount as secrets on a single engine, by name. External
+// secrets have no files.
 func SecretFiles(dir string) (map[string]SecretFile, error) {
 	path := filepath.Join(dir, LocalFile)
 	data, err := os.ReadFile(path)
@@ -47,8 +47,8 @@ func SecretFiles(dir string) (map[string]SecretFile, error) {
 	return all, nil
 }
 
-// WithSecretFiles returns a Compose file that has other files be the secrets, to be given to
-// Compose after an output folder's.
+// WithSecretFiles returns a Compose file that overrides the secrets' files. Compose must read it after the output folder's
+// file.
 func WithSecretFiles(all map[string]string) ([]byte, error) {
 	type file struct {
 		File text `yaml:"file"`

@@ -10,8 +10,8 @@ type health struct {
 	Retries  int      `yaml:"retries,omitempty"`
 }
 
-// healthOf says how a container is checked. Nobody waits for the unit of a job; and a Swarm that waits for it misses
-// the end of one that ends at once.
+// healthOf returns the health check of a container. A job has none: no service waits for its unit, and a Swarm that waits for
+// the check does not notice a job that exits quickly.
 func healthOf(s packager.Service) *health {
 	switch {
 	case s.Job != nil:

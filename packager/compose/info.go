@@ -38,8 +38,7 @@ func Services(dir string) ([]string, error) {
 	return slices.Sorted(maps.Keys(f.Services)), nil
 }
 
-// ReadInfo reads what an output folder is for: docker-compose.yml has it under
-// `x-toskose`.
+// ReadInfo reads the description of the application from `x-toskose` in docker-compose.yml.
 func ReadInfo(dir string) (output.Info, error) {
 	path := filepath.Join(dir, SwarmFile)
 	data, err := os.ReadFile(path)

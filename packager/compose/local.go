@@ -11,10 +11,10 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// HostVariable is the variable that gives Compose the name of the engine's host.
+// HostVariable is the variable that passes the name of the engine's host to Compose.
 const HostVariable = "TOSKOSE_HOST"
 
-// LocalWarnings says what a single engine shows to whom it need not.
+// LocalWarnings lists unintended exposure of the manager on a single engine.
 func LocalWarnings(plan *packager.Plan) []string {
 	bind := plan.Config.Manager.Bind
 	if !plan.TLS() && !config.IsLoopback(bind) {
@@ -27,7 +27,7 @@ func LocalWarnings(plan *packager.Plan) []string {
 	return nil
 }
 
-// SwarmWarnings says what a Swarm shows to whom it need not.
+// SwarmWarnings lists unintended exposure of the manager on a Swarm.
 func SwarmWarnings(plan *packager.Plan) []string {
 	var all []string
 	if !plan.TLS() {
@@ -39,15 +39,14 @@ func SwarmWarnings(plan *packager.Plan) []string {
 	return all
 }
 
-// Clear says that passwords can be read on their way to a Swarm.
+// Clear returns a warning that passwords reach a Swarm unencrypted.
 func Clear(port int) string {
 	return fmt.Sprintf("a Swarm publishes the manager at port %d of all its machines, where passwords arrive in the clear; package with --tls", port)
 }
 
-// Local returns docker-compose.local.yml. It is what a Swarm gets, but for what a single
-// engine has in another way: there are no services to have labels, so containers do. It is
-// not an override: that can add ports, and can take none back that is published at all
-// addresses.
+// Local returns docker-compose.local.yml. It equals the Swarm's file except where a single engine differs, for example labels
+// of services, which become labels of containers. It is not an override file: an override can add ports but cannot remove a
+// port that is published at all addresses.
 func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, error) {
 	opts.Encrypted = false
 	f := forSwarm(plan, opts, secrets)
@@ -64,7 +63,7 @@ func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 		local.Secrets = f.ownSecrets(local.Secrets)
 		if s.IsManager {
 			local.Environment[discovery] = text("alias")
-			local.Security = []string{"no-new-privileges:true"} // a Swarm knows no such option
+			local.Security = []string{"no-new-privileges:true"} // Swarm has no such option
 		}
 		if s.IsToskosed {
 			local.Environment[labelHost] = reference(HostVariable)
@@ -75,8 +74,8 @@ func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 	return encode(f)
 }
 
-// ownSecrets gives each user that reads a secret a file of its own: on a single engine a
-// secret is a file of the machine, which has one owner.
+// ownSecrets gives each user that reads a secret a separate file: on a single engine, a secret is a file of the machine and
+// has one owner.
 func (f file) ownSecrets(refs []secretRef) []secretRef {
 	refs = slices.Clone(refs)
 	for i, ref := range refs {
@@ -91,7 +90,7 @@ func (f file) ownSecrets(refs []secretRef) []secretRef {
 	return refs
 }
 
-// dropUnused removes the secrets that no service has.
+// dropUnused removes the secrets that no service uses.
 func (f file) dropUnused() {
 	used := map[string]bool{}
 	for _, s := range f.Services {

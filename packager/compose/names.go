@@ -9,19 +9,18 @@ import (
 )
 
 var (
-	// A Swarm's name of a service is STACK_SERVICE, and one label of the DNS.
+	// A Swarm names a service STACK_SERVICE, and uses that as one DNS label.
 	serviceForm   = regexp.MustCompile(`^[A-Za-z0-9]([_-]*[A-Za-z0-9])*$`)
 	notInServices = regexp.MustCompile(`[^A-Za-z0-9]+`)
 	dnsLabelForm  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
 	letter        = regexp.MustCompile(`[A-Za-z]`)
 )
 
-// mostOfAName is what a Swarm's name of a service may have (swarmkit's
-// validateAnnotations).
+// mostOfAName is the maximum length of a Swarm service's name (swarmkit's validateAnnotations).
 const mostOfAName = 63
 
-// ServiceNames returns the name of each service in the Compose files: its own,
-// where a Swarm allows that. No two differ by case only (packager.New).
+// ServiceNames maps each service to its name in the Compose files: unchanged if a Swarm allows it. No two names differ only by
+// case (see packager.New).
 func ServiceNames(plan *packager.Plan) map[string]string {
 	most := mostOfAName - len(plan.App) - len("_")
 	valid := func(name string) bool {
@@ -49,7 +48,7 @@ func ServiceNames(plan *packager.Plan) map[string]string {
 	return out
 }
 
-// resolvable reports whether a name can be resolved, also after "tasks.".
+// resolvable reports whether DNS can resolve a name, also with the prefix "tasks.".
 func resolvable(name string) bool {
 	return len(name) < 240 && letter.MatchString(name) &&
 		!slices.ContainsFunc(strings.Split(name, "."), func(label string) bool { return !dnsLabelForm.MatchString(label) })

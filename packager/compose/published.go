@@ -13,11 +13,10 @@ type Published struct {
 	Service  string
 	Port     int
 	Protocol string // tcp or udp
-	Mode     string // in a swarm: ingress or host
+	Mode     string // in a Swarm: ingress or host
 }
 
-// ReadPublished reads which ports of the host the application in an output folder
-// publishes.
+// ReadPublished returns the ports of the host that the application in an output folder publishes.
 func ReadPublished(dir string) ([]Published, error) {
 	path := filepath.Join(dir, SwarmFile)
 	data, err := os.ReadFile(path)
@@ -31,7 +30,7 @@ func ReadPublished(dir string) ([]Published, error) {
 		return nil, fmt.Errorf("cannot read %q: %w", path, err)
 	}
 	var all []Published
-	for i := 0; i+1 < len(f.Services.Content); i += 2 { // in the order of the file
+	for i := 0; i+1 < len(f.Services.Content); i += 2 { // in the file's order
 		var s struct {
 			Ports []port `yaml:"ports"`
 		}

@@ -16,11 +16,10 @@ type secretRef struct {
 	Mode   output.FileMode `yaml:"mode,omitempty"`
 }
 
-// mostOfASecret is what a Swarm's name of a secret may have.
+// mostOfASecret is the maximum length of a Swarm secret's name.
 const mostOfASecret = 64
 
-// secretName is a Swarm secret's name; the digest keeps two that were cut off
-// apart.
+// secretName returns the name of a Swarm secret. A digest keeps shortened names distinct.
 func secretName(name, suffix string) string {
 	if most := mostOfASecret - len("_") - len(suffix); len(name) > most {
 		name = packager.Shorten(name, name, most)
@@ -28,11 +27,10 @@ func secretName(name, suffix string) string {
 	return name + "_" + suffix
 }
 
-// SecretName is what a Swarm calls an application's secret whose value has a suffix.
+// SecretName returns the Swarm name of an application's secret whose value has the given suffix.
 func SecretName(app, name, suffix string) string { return secretName(app+"_"+name, suffix) }
 
-// externalName is the name of a Swarm secret that somebody else makes. It ends
-// in a letter or a digit.
+// externalName returns the name of an external Swarm secret. It ends in a letter or digit.
 func externalName(name string) string {
 	if len(name) <= mostOfASecret && !strings.ContainsAny(name[len(name)-1:], "._-") {
 		return name
@@ -40,8 +38,7 @@ func externalName(name string) string {
 	return packager.Shorten(name, name, mostOfASecret)
 }
 
-// SecretNames returns what a Swarm calls the secrets of a plan that somebody else
-// makes.
+// SecretNames maps the secrets of a plan to the names of the external Swarm secrets.
 func SecretNames(plan *packager.Plan) map[string]string {
 	out := map[string]string{}
 	for _, s := range plan.Secrets {

@@ -1,6 +1,5 @@
-// Package conflict finds what an application would take from others on a Docker
-// engine: ports that are in use, and a name that is another's. It looks, and
-// changes nothing. It starts no goroutine.
+// Package conflict finds conflicts between an application and other resources of a Docker engine: ports in use, and names that
+// belong to others. It changes nothing and starts no goroutine.
 package conflict
 
 import (
@@ -28,12 +27,12 @@ import (
 type Port struct {
 	Number   int
 	Protocol string // tcp or udp
-	Host     bool   // in a swarm: published by the machine of its container only
-	Setting  string // what changes it
-	At       string // the address of a single engine that it is published at; empty: all
+	Host     bool   // in a swarm: published only on the machine of its container
+	Setting  string // the setting that changes it, as shown to users
+	At       string // the address at which a single engine publishes it; empty: all
 }
 
-// SettingOf names what says which port of the host a container has.
+// SettingOf returns the setting that determines a container's port on the host.
 func SettingOf(manager bool, service string) string {
 	if manager {
 		return "manager.port in toskose.yml"
@@ -41,7 +40,7 @@ func SettingOf(manager bool, service string) string {
 	return fmt.Sprintf("property ports of container %q", service)
 }
 
-// PlannedPorts are those of a plan.
+// PlannedPorts returns the published ports of a plan.
 func PlannedPorts(plan *packager.Plan, publish string) []Port {
 	var all []Port
 	for _, s := range plan.Services {
@@ -52,7 +51,7 @@ func PlannedPorts(plan *packager.Plan, publish string) []Port {
 	return all
 }
 
-// PortsOf are those of what was packaged in a folder.
+// PortsOf returns the published ports of the application packaged in a folder.
 func PortsOf(dir string, info output.Info) ([]Port, error) {
 	published, err := compose.ReadPublished(dir)
 	all := make([]Port, len(published))
@@ -66,21 +65,20 @@ func PortsOf(dir string, info output.Info) ([]Port, error) {
 	return all, err
 }
 
-// Engine is a Docker engine that an application would run on.
+// Engine is a Docker engine to which an application will be deployed.
 type Engine struct {
 	docker *client.Client
 	info   system.Info
-	swarm  bool // the application would be a stack
+	swarm  bool // the application will be a stack
 	app    string
 }
 
-// On returns an engine that an application would run on, by its name: as a stack, or
-// else by Compose.
+// On returns an engine to which the named application will be deployed, as a stack or with Compose.
 func On(docker *client.Client, info system.Info, app string, asStack bool) *Engine {
 	return &Engine{docker, info, asStack, app}
 }
 
-// label is the one by which the application's own objects are known.
+// label returns the label that identifies the application's own objects.
 func (e *Engine) label() string {
 	if e.swarm {
 		return compose.LabelStack
@@ -88,14 +86,14 @@ func (e *Engine) label() string {
 	return compose.LabelProject
 }
 
-// Ports says which ports are in use, each by whom and what changes it; nil: none. Those
-// of the same application are its own.
+// Ports returns an error that lists the ports in use, by which container or service, and the setting that changes the port.
+// Ports of the same application are not conflicts.
 func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 	holders, err := e.holders(ctx)
 	if err != nil {
 		return err
 	}
-	if e.swarm { // which publishes at all addresses
+	if e.swarm { // a stack publishes at all addresses
 		ports = slices.Clone(ports)
 		for i := range ports {
 			ports[i].At = ""
@@ -104,8 +102,8 @@ func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 	return taken(ports, holders, e.nearby(), free)
 }
 
-// Name says that the application's name is another's, whose containers a deployment
-// would remove, or that it runs there already, but in the other way; nil: neither is so.
+// Name returns an error if another application or project uses the name, because deploying would remove its containers, or if
+// the application is already deployed with the other Docker target.
 func (e *Engine) Name(ctx context.Context) error {
 	containers, err := e.containers(ctx)
 	if err != nil {
@@ -134,8 +132,7 @@ func (e *Engine) Name(ctx context.Context) error {
 	return nil
 }
 
-// owns reports whether something is the application's, by Compose or as a stack: by the
-// labels that those give it, and its container's.
+// owns reports whether a container or service belongs to the application, given its own labels and its container's labels.
 func (e *Engine) owns(labels, inside map[string]string) bool {
 	return inside[packager.LabelApp] != "" && cmp.Or(labels[compose.LabelStack], labels[compose.LabelProject]) == e.app
 }
@@ -173,17 +170,17 @@ func (e *Engine) services(ctx context.Context) ([]swarm.Service, error) {
 	return list, nil
 }
 
-// holder is a container or a service that has a port.
+// holder is a container or service that publishes a port.
 type holder struct {
 	port     int
 	protocol string
 	who      string
-	own      bool   // of the same application
-	host     bool   // by one machine of several only
-	at       string // the address at which it does; empty: all
+	own      bool   // belongs to the same application
+	host     bool   // publishes only on one machine of several
+	at       string // the address at which it publishes; empty: all
 }
 
-// holders are those of the engine, and of its swarm.
+// holders returns the published ports of the engine and its swarm.
 func (e *Engine) holders(ctx context.Context) ([]holder, error) {
 	containers, err := e.containers(ctx)
 	if err != nil {
@@ -218,7 +215,7 @@ func first(names []string) string {
 	return strings.TrimPrefix(names[0], "/")
 }
 
-// whose says whom a container or service belongs to.
+// whose describes a container or service and the application or project that it belongs to.
 func whose(kind, name string, labels map[string]string) string {
 	who := fmt.Sprintf("%s %q", kind, name)
 	switch app, project := labels[packager.LabelApp], cmp.Or(labels[compose.LabelStack], labels[compose.LabelProject]); {
@@ -230,7 +227,7 @@ func whose(kind, name string, labels map[string]string) string {
 	return who
 }
 
-// nearby reports whether ports of the engine's host are those of this machine.
+// nearby reports whether the engine's host is this machine.
 func (e *Engine) nearby() bool {
 	u, err := url.Parse(e.docker.DaemonHost())
 	if err != nil || u.Scheme != "unix" && u.Scheme != "npipe" {
@@ -240,8 +237,8 @@ func (e *Engine) nearby() bool {
 	return err == nil && name == e.info.Name || strings.HasPrefix(e.info.OperatingSystem, "Docker Desktop")
 }
 
-// taken says which ports are in use. Where the host is this machine, it tries the
-// others.
+// taken returns an error that lists the ports in use. If here is set, it also tests whether free finds the other ports free on
+// this machine.
 func taken(ports []Port, holders []holder, here bool, free func(Port) bool) error {
 	var problems []error
 	for _, p := range ports {
@@ -252,7 +249,7 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 			case h.port != p.Number || h.protocol != p.Protocol || apart(h.at, p.At):
 			case h.own:
 				own = true
-			case (!h.host || !p.Host) && !slices.Contains(by, h.who): // another machine has it free
+			case (!h.host || !p.Host) && !slices.Contains(by, h.who): // otherwise the port is free on another machine
 				by = append(by, h.who)
 			}
 		}
@@ -266,8 +263,8 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 	return errors.Join(problems...)
 }
 
-// apart reports whether one port can be published at two addresses at the same time. All
-// addresses of a family are none of the other's.
+// apart reports whether the same port can be published at both addresses. The unspecified address of one address family does
+// not include addresses of the other.
 func apart(a, b string) bool {
 	one, err := netip.ParseAddr(a)
 	other, err2 := netip.ParseAddr(b)

@@ -9,8 +9,7 @@ import (
 	"syscall"
 )
 
-// free reports whether nobody listens at a port of this machine. It says so, too, where
-// it may not try.
+// free reports whether a port of this machine is free. It also returns true if this process may not bind the port.
 func free(p Port) bool {
 	if p.At == "" { // an engine publishes it at all addresses of both families
 		return freeAt("0.0.0.0", p) && freeAt("::", p)

@@ -11,8 +11,9 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// Parts refuses names of containers, or of a swarm's services, that the application's services would get and that are
-// somebody else's. Compose separates by hyphens, which names have, too: "web-db" of "shop" is "db" of "shop-web".
+// Parts returns an error if a container or swarm service of another application has a name that one of the given services
+// would get. Compose separates the parts of names with hyphens, which names may contain: service "web-db" of "shop" conflicts
+// with service "db" of "shop-web".
 func (e *Engine) Parts(ctx context.Context, services []string) error {
 	if e.swarm {
 		return e.partsOfStack(ctx, services)
@@ -47,7 +48,7 @@ func (e *Engine) partsOfStack(ctx context.Context, services []string) error {
 	return errors.Join(problems...)
 }
 
-// named says whose name a service would have.
+// named returns an error for a service whose name is in use.
 func named(service, who string) error {
 	return fmt.Errorf("%q would have the name of %s: package it under another name, with --name", service, who)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
-// node is what is read of the manager's answer about one.
+// node is the part of the manager's answer about a node that waiting needs.
 type node struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
@@ -23,7 +23,7 @@ type node struct {
 	Replicas []replica `json:"replicas"`
 }
 
-// replica is what is read of the manager's answer about one.
+// replica is the part of the manager's answer about a replica that waiting needs.
 type replica struct {
 	Instance string    `json:"instance"`
 	Gone     time.Time `json:"gone"`
@@ -31,8 +31,7 @@ type replica struct {
 
 var errDenied = errors.New("the manager at its port refuses the password in secrets/manager-password: it is another manager, or has another password")
 
-// ask returns the manager's address, and the toskosed nodes whose unit it does
-// not reach.
+// ask returns the manager's address and the toskosed nodes whose units the manager cannot reach.
 func (d *deployer) ask(ctx context.Context, user, password string) (address string, missing []node, err error) {
 	host, err := d.where.Host(ctx)
 	if err != nil {
@@ -41,7 +40,7 @@ func (d *deployer) ask(ctx context.Context, user, password string) (address stri
 	address = endpoint.URL(d.Info, host)
 	ctx, cancel := context.WithTimeout(ctx, backend.Patience)
 	defer cancel()
-	if len(d.Info.External) > 0 { // nobody here knows the password
+	if len(d.Info.External) > 0 { // external secrets: the password is not known here
 		missing, err = d.askReady(ctx, address)
 		return address, missing, err
 	}
@@ -77,8 +76,7 @@ func unreached(want []string, have []node) []node {
 	return missing
 }
 
-// askReady asks the manager which toskosed nodes keep the application from
-// being ready. That takes no password.
+// askReady returns the toskosed nodes that keep the application from being ready. It needs no password.
 func (d *deployer) askReady(ctx context.Context, address string) ([]node, error) {
 	url := address + "/readyz"
 	code, body, err := d.Get(ctx, url, "", "")

@@ -11,14 +11,13 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// Packaged reports whether toskose has packaged an application in a folder.
+// Packaged reports whether a folder contains an application packaged by toskose.
 func Packaged(dir string) bool {
 	_, err := choose(dir, "")
 	return err == nil
 }
 
-// choose returns the target that a folder is deployed to. Empty: the engine, as
-// a stack or by Compose.
+// choose returns the target that a folder is deployed to. An empty result is the Docker engine, as a stack or with Compose.
 func choose(dir, target string) (string, error) {
 	need := func(name, kind string) error {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +42,7 @@ func choose(dir, target string) (string, error) {
 	return "", fmt.Errorf("%q was not packaged by toskose: it has neither %s nor %s", dir, compose.SwarmFile, kubernetes.Kustomization)
 }
 
-// Name returns that of the application that was packaged in a folder.
+// Name returns the name of the application that was packaged in a folder.
 func Name(dir string) (string, error) {
 	info, err := compose.ReadInfo(dir)
 	if err != nil {
@@ -53,8 +52,7 @@ func Name(dir string) (string, error) {
 	return info.App, nil
 }
 
-// NamespaceOf returns the namespace that a folder is deployed to; empty: it is deployed to an
-// engine.
+// NamespaceOf returns the Kubernetes namespace that a folder is deployed to, or "" for a Docker engine.
 func NamespaceOf(dir, target string) (string, error) {
 	kind, err := choose(dir, target)
 	if err != nil || kind != Kubernetes {

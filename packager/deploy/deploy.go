@@ -1,8 +1,6 @@
-// Package deploy runs what was packaged: as a stack where the Docker engine is
-// in a swarm, otherwise as a Compose project, or on the Kubernetes cluster that
-// kubectl is set to. It runs Docker's and Kubernetes' own commands for that,
-// waits until the manager and the units answer, and says why if they do not. It
-// starts no goroutine that outlives a call.
+// Package deploy runs packaged applications: as a stack if the Docker engine is in a swarm, otherwise as a Compose project, or
+// on the Kubernetes cluster that kubectl uses. It runs the commands of Docker and Kubernetes, waits until the manager and the
+// units answer, and explains failures. It starts no goroutine that outlives a call.
 package deploy
 
 import (
@@ -20,7 +18,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// deployer is one call of Up or Down.
+// deployer is the state of one call of Up or Down.
 type deployer struct {
 	*backend.Application
 	engine *client.Client
@@ -28,17 +26,17 @@ type deployer struct {
 	where  backend.Backend
 
 	kind      string                      // Swarm, Compose or Kubernetes
-	otherwise func(context.Context) error // removes what was deployed in another way; nil: there is none
+	otherwise func(context.Context) error // removes a deployment of the same application with the other Docker target; nil: none exists
 
-	held     *lock.Lock      // nil: the caller holds it, or there is none
-	silent   []node          // when the time was up
-	release  string          // the folder's
-	past     map[string]bool // instances of replicas that the manager knew before
-	replaces bool            // an earlier version, whose manager may answer until the new one takes its place
+	held     *lock.Lock      // nil: the caller holds the lock, or none is needed
+	silent   []node          // units that did not answer before the timeout
+	release  string          // ID of the folder's release
+	past     map[string]bool // instance IDs of the replicas that the previous manager listed
+	replaces bool            // an earlier version is running, whose manager may answer until it is replaced
 }
 
-// Up deploys a folder and waits until all units answer the manager. What does
-// not come up is removed again, unless it was there before or is to be kept.
+// Up deploys a folder and waits until all units answer the manager. A failed deployment is removed again, unless the
+// application existed before or Keep is set.
 func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error) {
 	d, err := open(ctx, engine, opts)
 	if err != nil {
@@ -56,7 +54,7 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	return d.up(ctx)
 }
 
-// up deploys the folder of an application that is locked.
+// up deploys the folder. The caller holds the application's lock.
 func (d *deployer) up(ctx context.Context) (Result, error) {
 	before, err := d.where.Before(ctx)
 	if err != nil {
@@ -89,19 +87,19 @@ func (d *deployer) up(ctx context.Context) (Result, error) {
 		return Result{}, d.failed(ctx, err, before)
 	}
 	err = d.finish(ctx, log, d.opts.After, password)
-	if ctx.Err() == nil { // an interrupted deployment is resumed
+	if ctx.Err() == nil { // an interrupted deployment can be resumed
 		err = errors.Join(err, d.where.Record(ctx, log.Complete()))
 	}
 	if err != nil {
 		return Result{}, fmt.Errorf("%q is deployed, but %w%s", d.Info.App, err, d.wayBack(log))
 	}
-	if d.where.Forward() != "" { // this call's own way to the manager ends with it
+	if d.where.Forward() != "" { // this call's port forwarding ends when it returns
 		address = endpoint.URL(d.Info, endpoint.Local(d.Info))
 	}
 	return Result{Info: d.Info, Dir: d.Dir, Address: address, Forward: d.where.Forward()}, nil
 }
 
-// refuse refuses what cannot be deployed, before anything is changed.
+// refuse returns an error if the folder cannot be deployed. It changes nothing.
 func (d *deployer) refuse(ctx context.Context) error {
 	if err := d.where.Check(ctx); err != nil {
 		return err
@@ -109,7 +107,7 @@ func (d *deployer) refuse(ctx context.Context) error {
 	return d.where.Others(ctx)
 }
 
-// password is the manager's; empty where it is an external secret.
+// password returns the manager's password, or "" if it is an external secret.
 func (d *deployer) password() (string, error) {
 	if len(d.Info.External) > 0 {
 		return "", nil
@@ -117,8 +115,7 @@ func (d *deployer) password() (string, error) {
 	return output.ManagerPassword(d.Dir)
 }
 
-// bring deploys the folder and waits until all of it answers. It returns the manager's
-// address.
+// bring deploys the folder, waits until all units answer, and returns the manager's address.
 func (d *deployer) bring(ctx context.Context, log release.Log, password string) (string, error) {
 	d.recall(ctx, password)
 	if err := d.where.Up(ctx, log); err != nil {
@@ -127,7 +124,7 @@ func (d *deployer) bring(ctx context.Context, log release.Log, password string) 
 	return d.wait(ctx, d.Info.Manager.User, password)
 }
 
-// finish does what is left when all of it answers, and calls then with the manager.
+// finish completes a deployment once all units answer, and calls then with the manager.
 func (d *deployer) finish(ctx context.Context, log release.Log, then func(context.Context, endpoint.Access) error, password string) error {
 	if err := d.where.Settle(ctx); err != nil {
 		return err
@@ -138,15 +135,15 @@ func (d *deployer) finish(ctx context.Context, log release.Log, then func(contex
 	if then == nil {
 		return nil
 	}
-	host, err := d.where.Host(ctx) // a port is forwarded to one pod, which may be another by now
+	host, err := d.where.Host(ctx) // the forwarded port leads to one pod, which may have been replaced
 	if err != nil {
 		return err
 	}
 	return then(ctx, d.access(host, password))
 }
 
-// failed adds the reason to an error, and leaves nothing behind: what ran before is
-// deployed again.
+// failed adds the reasons to a deployment error and restores the previous state: it deploys the previous release again, or
+// removes a new application. An interrupted update stays as it is, so that it can be resumed.
 func (d *deployer) failed(ctx context.Context, err error, before backend.Earlier) error {
 	if lost := d.lost(); lost != nil {
 		return fmt.Errorf("cannot deploy %q: %w", d.Info.App, lost)
@@ -160,7 +157,7 @@ func (d *deployer) failed(ctx context.Context, err error, before backend.Earlier
 	switch {
 	case before.Running && errors.Is(err, backend.ErrUntouched):
 		return err
-	case interrupted && before.Running && d.kind == Compose: // which has noted it; elsewhere that may be to come
+	case interrupted && before.Running && d.kind == Compose: // the deployment is already recorded; on other targets it may not be
 		return fmt.Errorf("%w\nit stays as it is: deploying the folder again resumes it%s", err, d.wayBack(d.Log.Begin(d.record())))
 	case interrupted && before.Running:
 		return fmt.Errorf("%w\nit stays as it is: deploying the folder again resumes it", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Down removes what Up started.
+// Down removes an application that Up deployed.
 func Down(ctx context.Context, docker *client.Client, opts Options) error {
 	d, err := open(ctx, docker, opts)
 	if err != nil {
@@ -35,8 +35,8 @@ func Down(ctx context.Context, docker *client.Client, opts Options) error {
 	return nil
 }
 
-// down removes what runs and what units keep for the manager; the application's
-// volumes, if it is to.
+// down removes the running application and the documents that units store for the manager. It also removes the application's
+// volumes if Options.Volumes is set.
 func (d *deployer) down(ctx context.Context) error {
 	if d.otherwise != nil {
 		if err := d.otherwise(ctx); err != nil {
@@ -71,7 +71,7 @@ func (d *deployer) down(ctx context.Context) error {
 	return nil
 }
 
-// note keeps the log where what is deployed cannot.
+// note stores the log on back-ends that keep it outside the deployed resources.
 func (d *deployer) note(log release.Log) error {
 	if n, ok := d.where.(backend.Noter); ok {
 		return n.Note(log)

@@ -8,8 +8,8 @@ import (
 	"github.com/toskose/toskose/packager/lock"
 )
 
-// exclude acquires the application's lock, unless the command that calls holds it. The context that it returns
-// ends when the lock is lost. first: the application may not exist yet.
+// exclude acquires the application's lock, unless the calling command holds it. The returned context is canceled when the lock
+// is lost. If first is set, the application may not exist yet.
 func (d *deployer) exclude(ctx context.Context, first bool) (context.Context, func(), error) {
 	return d.excludeSaying(ctx, first, func(line string) { d.Say("%s", line) })
 }
@@ -22,7 +22,7 @@ func (d *deployer) excludeSaying(ctx context.Context, first bool, say func(strin
 		App: d.Info.App, Owner: d.opts.By, Command: d.opts.Command, Intent: d.opts.kind, Steal: d.opts.StealLock, Say: say,
 	})
 	switch {
-	case errors.Is(err, lock.ErrNoNamespace) && !first: // no one can change what does not exist
+	case errors.Is(err, lock.ErrNoNamespace) && !first: // without a namespace there is nothing to change
 		return ctx, func() {}, nil
 	case err != nil:
 		return nil, nil, err
@@ -35,7 +35,7 @@ func (d *deployer) excludeSaying(ctx context.Context, first bool, say func(strin
 	}, nil
 }
 
-// whileLocked returns a context that ends only when the lock is lost.
+// whileLocked returns a context that is canceled only when the lock is lost.
 func (d *deployer) whileLocked(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	if d.held == nil {
@@ -44,7 +44,7 @@ func (d *deployer) whileLocked(ctx context.Context) (context.Context, context.Ca
 	return d.held.While(ctx)
 }
 
-// lost returns why the lock is lost; nil: it is held.
+// lost returns the reason why the lock was lost, or nil while it is held.
 func (d *deployer) lost() error {
 	if d.held == nil || d.held.Err() == nil {
 		return nil

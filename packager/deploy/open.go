@@ -19,7 +19,7 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// open finds where a folder is deployed to, or where an application runs.
+// open finds the target of a folder, or the running application that Options names.
 func open(ctx context.Context, docker *client.Client, opts Options) (*deployer, error) {
 	d := &deployer{engine: docker, opts: opts, Application: &backend.Application{
 		Dir: opts.Dir, Named: opts.Name != "", Environ: opts.Environ, Progress: opts.Progress, Debug: opts.Debug,
@@ -48,7 +48,7 @@ func open(ctx context.Context, docker *client.Client, opts Options) (*deployer, 
 	return d, d.onEngine(ctx, kind)
 }
 
-// openNamed opens an application that runs, without its folder.
+// openNamed opens a running application without its folder.
 func (d *deployer) openNamed(ctx context.Context) error {
 	if !isFolderOf(d.Dir, d.opts.Name) {
 		d.Dir = ""
@@ -60,7 +60,7 @@ func (d *deployer) openNamed(ctx context.Context) error {
 	return d.onEngine(ctx, d.opts.Target)
 }
 
-// isFolderOf reports whether an application is still what was packaged in a folder.
+// isFolderOf reports whether a folder still contains the named application.
 func isFolderOf(dir, name string) bool {
 	if dir == "" {
 		return false
@@ -69,15 +69,14 @@ func isFolderOf(dir, name string) bool {
 	return err == nil && info.App == name
 }
 
-// onCluster points a deployer at kubectl's cluster.
+// onCluster selects the cluster that kubectl uses.
 func (d *deployer) onCluster(ctx context.Context, info kubernetes.Info) (err error) {
 	d.Info, d.kind = info.Info, Kubernetes
 	d.where, err = cluster.Open(ctx, d.Application, info, d.opts.Context)
 	return err
 }
 
-// onEngine points a deployer at the Docker engine: as a stack or by Compose, as
-// asked or as suits the engine.
+// onEngine selects the Docker engine: a stack or Compose, as kind requests or as fits the engine.
 func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	on, err := engine.Open(ctx, d.engine, d.Application)
 	if err != nil {

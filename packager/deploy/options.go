@@ -13,59 +13,58 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Options says what is deployed and how.
+// Options selects the application to deploy or undeploy, and how.
 type Options struct {
-	Dir        string        // what toskose has packaged
-	Name       string        // undeploy: of an application that runs; Target says where, and Dir where it is from, if that is known
-	Images     bool          // undeploy: remove the images that were built for it from the engine
-	Target     string        // where to; empty: what the folder is for
-	Space      string        // the namespace of an application that is named
-	Context    string        // the cluster, as a context of kubectl's; empty: its current one
-	Timeout    time.Duration // for all of it to answer
-	Keep       bool          // leave what did not come up, for inspection
-	NewSecrets bool          // its secrets may take the place of others, of the application that runs
-	By         string        // who deploys: USER@HOST
-	Command    string        // that deploys, for people whose command finds the application locked
-	StealLock  bool          // take the application's lock over from a command that may still run
-	Volumes    bool          // undeploy: remove the application's volumes, and what is in them
-	Mounted    string        // where containers that Compose runs mount secrets of all applications; empty: in their folders
-	Environ    []string      // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
+	Dir        string        // the folder that toskose packaged
+	Name       string        // undeploy: a running application by name; Target says where it runs, Dir its folder if known
+	Images     bool          // undeploy: also remove the images that were built for it from the engine
+	Target     string        // empty: the target that the folder was packaged for
+	Space      string        // the namespace of the application that Name selects
+	Context    string        // the kubectl context of the cluster; empty: the current one
+	Timeout    time.Duration // for all units to answer
+	Keep       bool          // keep a failed deployment for inspection
+	NewSecrets bool          // allow the folder's secrets to replace different ones of the running application
+	By         string        // the user who deploys: USER@HOST
+	Command    string        // this command, shown to users whose command finds the application locked
+	StealLock  bool          // take over the application's lock from a command that may still be running
+	Volumes    bool          // undeploy: also remove the application's volumes and their data
+	Mounted    string        // folder from which Compose containers mount the secrets of all applications; empty: their own folders
+	Environ    []string      // environment of the commands; DOCKER_HOST and KUBECONFIG select the engine and the cluster
 	Progress   io.Writer     // a line for each step
-	Debug      io.Writer     // what the commands print; may be nil
+	Debug      io.Writer     // receives the output of the commands; may be nil
 
-	// Before is called with the manager of the version that runs before, if its password
-	// is known, and After with that of the one that is deployed, when all of it answers.
-	// Back is called with the manager of the version before where that is deployed again, as
-	// the new one did not come up. Each may be nil.
+	// Before is called with the manager of the running version if its password is known, and After with the new manager once
+	// all units answer. Back is called with the previous version's manager if a failed deployment was rolled back to it. Each
+	// may be nil.
 	Before func(context.Context, endpoint.Access)
 	After  func(context.Context, endpoint.Access) error
 	Back   func(context.Context, endpoint.Access) error
 
-	// Kept returns, after Before, what is to be kept with the release that ran; Return is given
-	// that where a rollback leads to that release. Either may be nil.
+	// Kept is called after Before and returns data to store with the release that ran. Return receives that data when a
+	// rollback returns to the release. Either may be nil.
 	Kept   func() []byte
 	Return func([]byte)
 
-	kind string     // of the record; see release.Record
-	held *lock.Lock // of the command that calls; nil: none yet
+	kind string     // kind of the record; see release.Record
+	held *lock.Lock // lock held by the calling command; nil: none yet
 }
 
-// Result says where the deployed application is found.
+// Result describes the deployed application.
 type Result struct {
 	Info    output.Info
-	Dir     string // what was deployed
-	Address string // of the manager: http://HOST:PORT, or https
-	Forward string // the command that brings the manager to that address; empty: it is there
+	Dir     string // the deployed folder
+	Address string // the manager's URL: http://HOST:PORT, or https
+	Forward string // the command that forwards the manager's port to that address; empty: not needed
 }
 
-// The targets that Options may name.
+// The values of Options.Target.
 const (
 	Swarm      = "swarm"
 	Compose    = "compose"
 	Kubernetes = "kubernetes"
 )
 
-// Validate refuses an unknown target, and what names a cluster where the target is none.
+// Validate returns an error for an unknown target, and for cluster options with a target that is not a cluster.
 func (o Options) Validate() error {
 	if all := []string{Swarm, Compose, Kubernetes}; o.Target != "" && !slices.Contains(all, o.Target) {
 		return fmt.Errorf("--target %q is not one of %s", o.Target, strings.Join(all, ", "))

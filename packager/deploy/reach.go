@@ -11,8 +11,7 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Reach finds where the manager of a folder's application is now. On a cluster, a port is
-// forwarded to it until done is called.
+// Reach returns the address of the manager of a folder's application. On a cluster, a port is forwarded until done is called.
 func Reach(ctx context.Context, engine *client.Client, opts Options) (at endpoint.Access, done func(), err error) {
 	d, err := open(ctx, engine, opts)
 	if err != nil {
@@ -28,17 +27,17 @@ func Reach(ctx context.Context, engine *client.Client, opts Options) (at endpoin
 	return d.access(host, password), done, err
 }
 
-// access is to the manager of what is deployed, at HOST:PORT.
+// access returns access to the deployed application's manager at HOST:PORT.
 func (d *deployer) access(host, password string) endpoint.Access {
 	at := endpoint.New(d.Dir, d.Info, host, password)
 	at.Forward = d.where.Forward()
 	return at
 }
 
-// finding is how long it may take to find the manager of the version that runs.
+// finding is the time limit for locating and asking the manager of the running version.
 const finding = 20 * time.Second
 
-// askBefore has the caller ask the manager that runs before, if there is a way to it.
+// askBefore calls Options.Before with the manager of the running version, if it can be located.
 func (d *deployer) askBefore(ctx context.Context, password string) {
 	ctx, cancel := context.WithTimeout(ctx, finding)
 	defer cancel()

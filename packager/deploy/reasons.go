@@ -12,8 +12,7 @@ import (
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
-// reasons explains, for people, what is wrong with each service, with the end of
-// its log. It is best effort.
+// reasons explains the failure of each service to the user, with the end of its log. It is best effort.
 func (d *deployer) reasons(ctx context.Context) string {
 	list, err := d.where.Failures(ctx)
 	if err != nil {
@@ -37,7 +36,7 @@ func (d *deployer) reasons(ctx context.Context) string {
 	return b.String()
 }
 
-// unheardOf are nodes whose units have not answered in time and of which nothing else is known to be wrong.
+// unheardOf returns a failure for each node whose unit did not answer in time and that has no other known failure.
 func (d *deployer) unheardOf(known []backend.Failure) []backend.Failure {
 	var out []backend.Failure
 	for _, n := range d.silent {
@@ -48,9 +47,8 @@ func (d *deployer) unheardOf(known []backend.Failure) []backend.Failure {
 	return out
 }
 
-// routine matches the lines of a unit's log at the levels DEBUG and INFO. A unit whose job has failed logs
-// the reason at level ERROR.
+// routine matches the lines of a unit's log at levels DEBUG and INFO. The unit of a failed job logs the reason at level ERROR.
 var routine = regexp.MustCompile(`(?m)^time=\S+ level=(DEBUG|INFO) .*\n?`)
 
-// saidByJob returns the output of a job's scripts, and the reason why its unit has ended.
+// saidByJob returns the output of a job's scripts and the reason why its unit exited.
 func saidByJob(log string) string { return routine.ReplaceAllString(log, "") }

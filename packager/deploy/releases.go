@@ -13,16 +13,16 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Deployed is what was deployed of an application.
+// Deployed lists the releases of an application.
 type Deployed struct {
 	App string
 	Log release.Log
-	// Others are the releases of services that are not at the newest: an orchestrator has
-	// taken their updates back.
+	// Others maps each service that does not run the newest release to its release: the orchestrator has rolled back its
+	// update.
 	Others map[string]string
 }
 
-// Releases returns what was deployed of the application of a folder.
+// Releases returns the deployed releases of a folder's application.
 func Releases(ctx context.Context, engine *client.Client, opts Options) (Deployed, error) {
 	d, err := open(ctx, engine, opts)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *deployer) deployed(ctx context.Context) (Deployed, error) {
 	return all, nil
 }
 
-// remember finds what was deployed before, and keeps a copy of what is deployed now.
+// remember reads the log of earlier deployments and stores a copy of the folder's release.
 func (d *deployer) remember(ctx context.Context) error {
 	before, err := d.deployed(ctx)
 	if err != nil {
@@ -60,16 +60,16 @@ func (d *deployer) remember(ctx context.Context) error {
 	return release.Keep(d.Dir, d.release)
 }
 
-// keepGoal keeps the goal with the release that ran, for a rollback.
+// keepGoal stores the goal with the release that ran, for a rollback.
 func (d *deployer) keepGoal() error {
 	now, ok := d.Log.Current()
 	if !ok || now.Pending || now.Release == d.release || d.opts.Kept == nil {
-		return nil // an interrupted deployment has kept the goal of the release that ran before it
+		return nil // the interrupted deployment has stored the goal already
 	}
 	return release.KeepGoal(now, d.opts.Kept())
 }
 
-// sayChanges says what this deployment replaces; or why nobody knows, where the files are gone of what runs.
+// sayChanges prints how this deployment differs from the running release, or why the difference is unknown.
 func (d *deployer) sayChanges() {
 	now, ok := d.Log.Completed()
 	if !ok || now.Release == d.release {
@@ -100,7 +100,7 @@ func (d *deployer) sayChanges() {
 	}
 }
 
-// record is of this deployment.
+// record returns the record of this deployment.
 func (d *deployer) record() release.Record {
 	return release.Record{Release: d.release, At: time.Now().UTC().Truncate(time.Second), By: d.opts.By, Folder: d.Dir, Kind: d.opts.kind}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/toskose/toskose/packager/endpoint"
 )
 
-// recalling is how long the manager that runs before may take to name its replicas.
+// recalling is the time limit for listing the replicas of the running version.
 const recalling = 5 * time.Second
 
-// recall notes which replicas the manager knows before containers are replaced: until it has
-// noticed that, it shows them as if they ran. What it does not say is not noted.
+// recall stores the replicas that the manager lists before containers are replaced. Until the manager notices the replacement,
+// it reports them as running. Errors are ignored.
 func (d *deployer) recall(ctx context.Context, password string) {
 	d.past = map[string]bool{}
 	if _, ok := d.where.(backend.Renewer); !ok || !d.replaces || password == "" {
@@ -41,8 +41,7 @@ func (d *deployer) recall(ctx context.Context, password string) {
 	}
 }
 
-// doubt takes from nodes whose containers are all new ones that they run, where the manager
-// still shows a replica of before.
+// doubt marks nodes as replaced if all of their containers are new but the manager still lists an old replica.
 func (d *deployer) doubt(nodes []node) {
 	where, ok := d.where.(backend.Renewer)
 	if !ok || len(d.past) == 0 {

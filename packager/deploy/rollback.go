@@ -13,8 +13,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Rollback deploys the release before the one that is deployed. It says first what that
-// means.
+// Rollback deploys the previous release. It first prints the changes.
 func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result, error) {
 	if err := output.UnfinishedRotation(opts.Dir); err != nil {
 		return Result{}, fmt.Errorf("cannot roll back: %w", err)
@@ -61,8 +60,8 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	return Up(ctx, engine, opts)
 }
 
-// reopenRollback marks the newest record as pending if the command that completed it was killed before it said so: whoever
-// runs that command again means the same rollback.
+// reopenRollback marks the newest record as pending if the command that completed it was killed before it reported that. A
+// user that repeats the command then continues the same rollback.
 func (d *deployer) reopenRollback(log release.Log) {
 	if d.held == nil || len(log) == 0 {
 		return
@@ -73,7 +72,7 @@ func (d *deployer) reopenRollback(log release.Log) {
 	}
 }
 
-// wayBack names the release that a rollback returns to after a deployment, if there is one.
+// wayBack returns a hint that names the release that a rollback would return to, or "" if none exists.
 func (d *deployer) wayBack(log release.Log) string {
 	to, ok := log.Before()
 	if !ok {
@@ -82,7 +81,7 @@ func (d *deployer) wayBack(log release.Log) string {
 	return fmt.Sprintf("\n`toskose deploy --rollback %s` goes back to release %s", d.Dir, to.Release)
 }
 
-// goBack deploys the release that ran before again, and says so.
+// goBack deploys the previous release again after a failure.
 func (d *deployer) goBack(ctx context.Context, failed error) error {
 	to, ok := d.Log.Completed()
 	switch {
@@ -103,11 +102,11 @@ func (d *deployer) goBack(ctx context.Context, failed error) error {
 	return fmt.Errorf("%w\nrelease %s, which ran before, runs again", failed, to.Release)
 }
 
-// goingBack is how long it may take at least until the release before answers again: a container that hangs is killed only
-// when its grace period is over.
+// goingBack is the minimum timeout for the previous release to answer again: a container that hangs is killed only after its
+// grace period.
 const goingBack = 2 * time.Minute
 
-// again deploys what was deployed last before this call.
+// again redeploys the release of a record.
 func (d *deployer) again(ctx context.Context, r release.Record) error {
 	dir, err := release.Return(r)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Running is an application that runs, whose secrets are to be replaced.
+// Running is a running application whose secrets can be replaced.
 type Running struct{ d *deployer }
 
-// Open opens the application of a folder where it runs. Close lets go of it.
+// Open opens the running application of a folder. The caller must close it.
 func Open(ctx context.Context, engine *client.Client, opts Options) (*Running, error) {
 	d, err := open(ctx, engine, opts)
 	if err != nil {
@@ -24,13 +24,13 @@ func Open(ctx context.Context, engine *client.Client, opts Options) (*Running, e
 	return &Running{d}, nil
 }
 
-// Exclude acquires the application's lock, and says what it waits for. The context that it returns ends when the lock is
-// lost; release releases it.
+// Exclude acquires the application's lock and reports through say while it waits. The returned context is canceled when the
+// lock is lost; release releases the lock.
 func (r *Running) Exclude(ctx context.Context, say func(line string)) (locked context.Context, release func(), err error) {
 	return r.d.excludeSaying(ctx, false, say)
 }
 
-// Find refuses an application that does not run, or not with the folder's secrets.
+// Find returns an error unless the application is running with the folder's secrets.
 func (r *Running) Find(ctx context.Context) error {
 	d := r.d
 	if len(d.Info.External) > 0 {
@@ -51,33 +51,33 @@ func (r *Running) Find(ctx context.Context) error {
 	if now, ok := d.Log.Current(); ok && now.Folder != d.Dir && d.kind == Compose {
 		return fmt.Errorf("%q runs with the secrets of the folder %q: name that", d.Info.App, now.Folder)
 	}
-	if output.UnfinishedRotation(d.Dir) == nil { // else they differ
+	if output.UnfinishedRotation(d.Dir) == nil { // otherwise the secrets differ
 		return d.checkSecrets(ctx)
 	}
 	return nil
 }
 
-// Close lets go of a port that was forwarded.
+// Close ends port forwarding.
 func (r *Running) Close() {
 	r.d.where.Close()
 }
 
-// Info is what was packaged.
+// Info returns the description of the packaged application.
 func (r *Running) Info() output.Info { return r.d.Info }
 
-// Nodes are the toskosed ones of what was packaged in a folder.
+// Nodes returns the toskosed nodes of the application packaged in a folder.
 func Nodes(dir string) ([]string, error) {
 	info, _, err := endpoint.ReadInfo(dir)
 	return info.Nodes, err
 }
 
-// Where says where it runs, for people.
+// Where names the platform for users.
 func (r *Running) Where() string { return r.d.where.Name() }
 
-// OnSwarm reports whether a swarm runs it, whose secrets cannot change.
+// OnSwarm reports whether the application runs on a swarm, where secrets are immutable.
 func (r *Running) OnSwarm() bool { return r.d.kind == Swarm }
 
-// Folders are those on this machine that other releases of it were deployed from.
+// Folders returns the other folders on this machine from which the application was deployed.
 func (r *Running) Folders() []string {
 	var all []string
 	for _, record := range r.d.Log {
@@ -88,7 +88,7 @@ func (r *Running) Folders() []string {
 	return all
 }
 
-// Access says where its manager is, and who may ask it by what the folder has now.
+// Access returns the manager's address and the credentials currently in the folder.
 func (r *Running) Access(ctx context.Context) (endpoint.Access, error) {
 	host, err := r.d.where.Host(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Running) Access(ctx context.Context) (endpoint.Access, error) {
 	return r.d.access(host, password), err
 }
 
-// Publish hands the folder's secrets to what runs.
+// Publish copies the folder's secrets to the running application.
 func (r *Running) Publish(ctx context.Context) error {
 	return r.d.where.Publish(ctx)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// CheckSecretsOf refuses a folder whose secrets an application cannot take over.
+// CheckSecretsOf returns an error if an application cannot take over the secrets of a folder.
 func CheckSecretsOf(dir, app string) error {
 	info, _, err := endpoint.ReadInfo(dir)
 	switch {
@@ -32,8 +32,8 @@ func CheckSecretsOf(dir, app string) error {
 	return nil
 }
 
-// own are the secrets that manager and units share. Others are what toskose.yml and the
-// topology's inputs say, and the manager's users change while it runs.
+// own returns the secrets that the manager and units share. The other secrets come from toskose.yml and the topology's inputs,
+// or, for users of the manager, change at run time.
 func own(info output.Info) []string {
 	all := []string{packager.ManagerPassword, packager.ManagerSecretKey, packager.TLSAuthority}
 	for _, node := range info.Nodes {
@@ -42,13 +42,13 @@ func own(info output.Info) []string {
 	return all
 }
 
-// checkSecrets refuses secrets that differ from those of the application that runs.
+// checkSecrets returns an error if the folder's secrets differ from the secrets of the running application.
 func (d *deployer) checkSecrets(ctx context.Context) error {
 	if d.opts.NewSecrets || len(d.Info.External) > 0 {
 		return nil
 	}
 	ours, err := output.Suffixes(d.Dir)
-	if errors.Is(err, fs.ErrNotExist) { // somebody has made them by hand
+	if errors.Is(err, fs.ErrNotExist) { // secrets were created manually
 		return nil
 	}
 	if err != nil {

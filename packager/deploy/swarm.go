@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// stack is the application in its Swarm.
+// stack returns the application's stack, or an error if it does not run on a swarm.
 func (r *Running) stack() (*stack.Stack, error) {
 	s, ok := r.d.where.(*stack.Stack)
 	if !ok {
@@ -17,7 +17,7 @@ func (r *Running) stack() (*stack.Stack, error) {
 	return s, nil
 }
 
-// Services are those of a Swarm's that mount secrets.
+// Services returns the swarm services that mount secrets.
 func (r *Running) Services(ctx context.Context) ([]stack.Service, error) {
 	s, err := r.stack()
 	if err != nil {
@@ -26,8 +26,7 @@ func (r *Running) Services(ctx context.Context) ([]stack.Service, error) {
 	return s.Services(ctx)
 }
 
-// Mount has a service of a Swarm mount other secrets in the place of those that its
-// containers call the same.
+// Mount replaces secrets in a swarm service. Its containers see the new secrets under the same file names.
 func (r *Running) Mount(ctx context.Context, name string, secrets map[string]output.Replacement) error {
 	s, err := r.stack()
 	if err != nil {
@@ -36,8 +35,8 @@ func (r *Running) Mount(ctx context.Context, name string, secrets map[string]out
 	return s.Mount(ctx, name, secrets)
 }
 
-// Settled says what a Swarm still does for a service that was changed; empty: nothing. The
-// error says that it will not come to that.
+// Settled returns what a swarm still has to do for an updated service, or "" when the update is complete. The error means that
+// the update cannot complete.
 func (r *Running) Settled(ctx context.Context, name string) (waits string, err error) {
 	s, err := r.stack()
 	if err != nil {
@@ -46,7 +45,7 @@ func (r *Running) Settled(ctx context.Context, name string) (waits string, err e
 	return s.Settled(ctx, name)
 }
 
-// Tidy removes secrets of a Swarm that no service mounts any more.
+// Tidy removes swarm secrets that no service mounts.
 func (r *Running) Tidy(ctx context.Context, names map[string][]string) error {
 	s, err := r.stack()
 	if err != nil {

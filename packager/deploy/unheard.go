@@ -8,8 +8,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// unheard returns why the manager, which could not be asked, runs all the same and will
-// not be heard; nil: nobody knows.
+// unheard returns why a running manager is unreachable, or nil if the reason is unknown.
 func (d *deployer) unheard(ctx context.Context, err error) error {
 	where, ok := d.where.(backend.Listener)
 	if !ok || !cutOff(err) {
@@ -18,8 +17,7 @@ func (d *deployer) unheard(ctx context.Context, err error) error {
 	return where.Unheard(ctx)
 }
 
-// cutOff reports whether an error is the network's: nothing answers at an address, or
-// not in time.
+// cutOff reports whether an error is a network error or timeout.
 func cutOff(err error) bool {
 	var op *net.OpError
 	var slow net.Error

@@ -11,8 +11,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// wait asks the manager until it reaches the unit of every toskosed node, and
-// returns the manager's address.
+// wait polls the manager until it reaches the unit of every toskosed node, and returns the manager's address.
 func (d *deployer) wait(ctx context.Context, user, password string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.Timeout, fmt.Errorf("not all of it answers after %s", d.opts.Timeout))
 	defer cancel()
@@ -34,7 +33,7 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 		case err == nil:
 			d.sayAnswering(said, missing)
 			last, silent = unanswered(missing), missing
-		case ctx.Err() == nil: // otherwise it says only that the time is up
+		case ctx.Err() == nil: // a request cut off by the timeout says nothing more
 			if why := d.unheard(ctx, err); why != nil {
 				return "", fmt.Errorf("%w (%w)", why, err)
 			}
@@ -58,7 +57,7 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 	}
 }
 
-// sayAnswering says which nodes answer now.
+// sayAnswering prints each node whose unit answers for the first time.
 func (d *deployer) sayAnswering(said map[string]bool, missing []node) {
 	for _, name := range d.Info.Nodes {
 		waits := slices.ContainsFunc(missing, func(n node) bool { return n.Name == name })
@@ -77,8 +76,7 @@ func unanswered(missing []node) error {
 	return errors.New(strings.Join(waits, "; "))
 }
 
-// troubled is what is wrong although all units answer, such as a standalone
-// container that does not stay up.
+// troubled returns the failures that remain although all units answer, such as a standalone container that keeps exiting.
 func troubled(list []backend.Failure) error {
 	var all []error
 	for _, f := range list {
@@ -87,7 +85,7 @@ func troubled(list []backend.Failure) error {
 	return errors.Join(all...)
 }
 
-// inVain returns an error that waiting cannot resolve.
+// inVain returns an error if waiting longer is pointless.
 func inVain(list []backend.Failure) error {
 	for _, f := range list {
 		if f.Final && f.Job {

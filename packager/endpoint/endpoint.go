@@ -1,5 +1,5 @@
-// Package endpoint says where the manager of an application is, how it shows that it is that
-// one, and who may ask it.
+// Package endpoint provides the address of an application's manager, the certificates that identify the manager, and the
+// credentials of its user.
 package endpoint
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Access is where a manager is, and who may ask it.
+// Access is the address of a manager with the credentials of a user.
 type Access struct {
 	Address        string // http://HOST:PORT, or https
-	User, Password string // the password is empty where it is an external secret
-	PasswordFile   string // that the password is from, which may change; empty: it does not
-	Forward        string // the command that brings it to that address; empty: it is there
+	User, Password string // the password is empty if it is an external secret
+	PasswordFile   string // file that the password was read from and that may change; empty: the password is fixed
+	Forward        string // the command that forwards the manager's port to that address; empty: not needed
 
-	// How the manager shows that it is this one: files in PEM; empty: as any server does.
-	Authority   string // the certificate that signed the manager's
-	Certificate string // the manager's own
-	Name        string // that the certificate must have, in the place of that in Address
+	// How to verify the manager's certificate: PEM files. If empty, the system's authorities are used.
+	Authority   string // certificate of the authority that signed the manager's certificate
+	Certificate string // the manager's own certificate
+	Name        string // host name that the certificate must have, instead of the host in Address
 
-	// How the user shows who they are, besides a password; empty: not so.
-	ClientCertificate, ClientKey string // files in PEM
-	TokenFile                    string // with a token, in the place of a password
+	// Credentials that are used in addition to or instead of a password; empty: none.
+	ClientCertificate, ClientKey string // PEM files
+	TokenFile                    string // file with a token that is used instead of a password
 }
 
-// Token reads the token: somebody may write another into its file before it ends.
+// Token reads the token from its file. The file may be updated before the token expires.
 func (a Access) Token() (string, error) {
 	text, err := os.ReadFile(a.TokenFile)
 	if err != nil {
@@ -42,17 +42,17 @@ func (a Access) Token() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// PasswordNow reads the password again.
+// PasswordNow reads the current password.
 func (a Access) PasswordNow() (string, error) { return output.PasswordIn(a.PasswordFile) }
 
-// Replacing reports whether the secrets of its folder are being replaced right now, for which
-// a Swarm replaces the manager, too.
+// Replacing reports whether the secrets of the folder are being replaced. Meanwhile, a Swarm also replaces the manager's
+// container.
 func (a Access) Replacing() bool {
 	return a.PasswordFile != "" && output.IsRotating(filepath.Dir(filepath.Dir(a.PasswordFile)))
 }
 
-// ReadInfo reads what an output folder is for. The namespace is empty where it is not for
-// Kubernetes alone.
+// ReadInfo reads the description of the application in an output folder. The namespace is set only if the folder was packaged
+// for Kubernetes alone.
 func ReadInfo(dir string) (info output.Info, namespace string, err error) {
 	info, err = compose.ReadInfo(dir)
 	if err == nil {
@@ -65,7 +65,7 @@ func ReadInfo(dir string) (info output.Info, namespace string, err error) {
 	return cluster.Info, cluster.Namespace, nil
 }
 
-// Of returns the access to the manager of the application that was packaged in a folder.
+// Of returns access to the manager of the application that was packaged in a folder.
 func Of(dir string) (Access, error) {
 	info, namespace, err := ReadInfo(dir)
 	if err != nil {
@@ -79,8 +79,7 @@ func Of(dir string) (Access, error) {
 	return at, err
 }
 
-// New returns the access to the manager at HOST:PORT of the application of a folder. The
-// password is empty where it is an external secret.
+// New returns access to the manager at HOST:PORT of a folder's application. The password is empty if it is an external secret.
 func New(dir string, info output.Info, host, password string) Access {
 	at := Access{Address: URL(info, host), User: info.Manager.User, Password: password}
 	if password != "" {
@@ -90,10 +89,10 @@ func New(dir string, info output.Info, host, password string) Access {
 	return at
 }
 
-// URL is where an application's manager is asked at HOST:PORT.
+// URL returns the URL of an application's manager at HOST:PORT.
 func URL(info output.Info, host string) string { return info.Manager.Scheme() + "://" + host }
 
-// Local is the HOST:PORT where the manager is on this machine.
+// Local returns the manager's address on this machine: HOST:PORT.
 func Local(info output.Info) string {
 	return net.JoinHostPort(info.Manager.Host(), strconv.Itoa(info.Manager.Port))
 }

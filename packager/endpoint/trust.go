@@ -14,8 +14,7 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// trust says what shows that a manager is this application's. Where its secrets are
-// somebody else's, nobody here knows.
+// trust sets how to verify the manager's certificate. With external secrets, that is not known here.
 func (a *Access) trust(dir string, info output.Info) {
 	switch {
 	case !info.Manager.TLS || len(info.External) > 0:
@@ -26,9 +25,8 @@ func (a *Access) trust(dir string, info output.Info) {
 	}
 }
 
-// TLS returns how the manager shows that it is the one of this application; nil: as any
-// server does. Wherever it is, a certificate of the application's own authority has the
-// name that no unit's has.
+// TLS returns the TLS configuration that verifies the manager, or nil for the default verification. A certificate of the
+// application's own authority is verified against a name that no unit's certificate has, independent of the manager's address.
 func (a Access) TLS() (*tls.Config, error) {
 	if a.Authority == "" && a.Certificate == "" && a.ClientCertificate == "" && a.Name == "" {
 		return nil, nil
@@ -61,8 +59,8 @@ func (a Access) TLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// verify does what a client does by the authorities that the file has now: another may take
-// the place of one while a command runs.
+// verify verifies the manager's certificate against the authorities currently in the file, which may be replaced while a
+// command runs.
 func (a Access) verify(state tls.ConnectionState) error {
 	text, err := os.ReadFile(a.Authority)
 	if err != nil {
@@ -80,8 +78,8 @@ func (a Access) verify(state tls.ConnectionState) error {
 	return err
 }
 
-// pin has a server be trusted that has the first certificate of a file, whoever signed it
-// and whatever it is for; others, as usual.
+// pin trusts a server that presents the first certificate in a file, regardless of its issuer and host name. Other
+// certificates are verified as usual.
 func pin(config *tls.Config, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -110,7 +108,7 @@ func pin(config *tls.Config, file string) error {
 	return nil
 }
 
-// Client returns what asks the manager of the application of a folder.
+// Client returns an HTTP client for the manager of a folder's application.
 func Client(dir string, info output.Info) (*http.Client, error) {
 	var at Access
 	at.trust(dir, info)
@@ -119,7 +117,7 @@ func Client(dir string, info output.Info) (*http.Client, error) {
 		return nil, err
 	}
 	if info.Manager.TLS && config == nil {
-		//nolint:gosec // it is asked without a password, and only whether it is ready: nobody here knows its authority
+		//nolint:gosec // the authority is unknown here; the client only requests the readiness, without a password
 		config = &tls.Config{InsecureSkipVerify: true}
 	}
 	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}}, nil

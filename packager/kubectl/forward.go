@@ -13,14 +13,14 @@ import (
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
-// Forward is a `kubectl port-forward` while it runs.
+// Forward is a running `kubectl port-forward`.
 type Forward struct {
-	Address string // HOST:PORT of this machine
+	Address string // HOST:PORT on this machine
 	stop    context.CancelFunc
 	ended   chan struct{}
 }
 
-// Forward brings a port of a pod to this machine, until the context ends or it is closed.
+// Forward forwards a port of a pod to this machine until the context ends or the result is closed.
 func (c Cluster) Forward(ctx context.Context, pod string, port int) (*Forward, error) {
 	running, stop := context.WithCancel(ctx)
 	from := func(local string) *exec.Cmd {
@@ -39,7 +39,7 @@ func (c Cluster) Forward(ctx context.Context, pod string, port int) (*Forward, e
 	f := &Forward{stop: stop, ended: make(chan struct{})}
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // it is stopped, or says in stderr why it ended
+		_ = cmd.Wait() // it was stopped, or explains its exit on stderr
 		close(exited)
 	}()
 	select {
@@ -60,18 +60,17 @@ func (c Cluster) Forward(ctx context.Context, pod string, port int) (*Forward, e
 	}
 }
 
-// Close ends it, and waits for that.
+// Close stops port forwarding and waits until it has stopped.
 func (f *Forward) Close() {
 	f.stop()
 	<-f.ended
 }
 
-// again runs the command again, from the same port, whenever it ends: kubectl does with the
-// first connection that breaks.
+// again reruns the command with the same local port whenever it exits: kubectl exits when a connection breaks.
 func again(ctx context.Context, address string, from func(port string) *exec.Cmd) {
 	_, port, _ := net.SplitHostPort(address)
 	for ctx.Err() == nil {
-		_ = from(port).Run() // who asks says what is wrong
+		_ = from(port).Run() // callers notice the failure when they connect
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -79,10 +78,10 @@ func again(ctx context.Context, address string, from func(port string) *exec.Cmd
 	}
 }
 
-// pause is between two of them.
+// pause is the delay between two runs.
 const pause = 200 * time.Millisecond
 
-// addressWriter looks for an address in what kubectl prints.
+// addressWriter extracts the local address from kubectl's output.
 type addressWriter struct {
 	found chan string
 	once  sync.Once
@@ -92,7 +91,7 @@ type addressWriter struct {
 var forwardingFrom = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:[0-9]+|\[::1\]:[0-9]+) -> `)
 
 func (w *addressWriter) Write(p []byte) (int, error) {
-	if len(w.text) < 4096 { // it goes on to print a line for each connection
+	if len(w.text) < 4096 { // kubectl also prints a line for each connection
 		w.text = append(w.text, p...)
 		if m := forwardingFrom.FindSubmatch(w.text); m != nil {
 			w.once.Do(func() { w.found <- string(m[1]) })

@@ -1,5 +1,5 @@
-// Package kubectl runs kubectl, and reads the objects of a cluster that it prints. The
-// goroutines of a port that is forwarded end when that is closed.
+// Package kubectl runs kubectl and parses the objects that it prints. The goroutines of a forwarded port end when it is
+// closed.
 package kubectl
 
 import (
@@ -15,18 +15,18 @@ import (
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
-// Cluster is the one that kubectl is set to.
+// Cluster is a cluster that kubectl accesses.
 type Cluster struct {
-	Context   string    // of kubectl's; empty: its current one
-	Namespace string    // that commands are for; empty: what they name
-	Environ   []string  // KUBECONFIG says where it is
-	Debug     io.Writer // what commands print that nobody reads; may be nil
+	Context   string    // kubectl context; empty: the current context
+	Namespace string    // default namespace of commands; empty: none is passed
+	Environ   []string  // environment; KUBECONFIG selects the configuration
+	Debug     io.Writer // receives output that is not parsed; may be nil
 }
 
-// Error is why kubectl has failed.
+// Error is the error of a kubectl command that failed.
 type Error = command.Error
 
-// words are those of a command line.
+// words returns a kubectl command line.
 func (c Cluster) words(args ...string) []string {
 	words := []string{"kubectl"}
 	if c.Context != "" {
@@ -45,11 +45,10 @@ func (c Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// reading is how long it may take to read what kubectl has printed before it ended.
+// reading is how long reading kubectl's remaining output may take after it has exited.
 const reading = time.Minute
 
-// Run runs kubectl, which reads in and prints to out. Either may be nil: then Debug has what
-// it prints.
+// Run runs kubectl with in as its input and out as its output. Either may be nil; without out, Debug receives the output.
 func (c Cluster) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
 	cmd := c.command(ctx, args...)
 	cmd.Stdin, cmd.Stdout = in, out
@@ -59,7 +58,7 @@ func (c Cluster) Run(ctx context.Context, in io.Reader, out io.Writer, args ...s
 	return run(ctx, cmd, c.Debug)
 }
 
-// Output returns what kubectl prints.
+// Output runs kubectl and returns its output.
 func (c Cluster) Output(ctx context.Context, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	cmd := c.command(ctx, args...)
@@ -76,13 +75,13 @@ func run(ctx context.Context, cmd *exec.Cmd, debug io.Writer) error {
 	return err
 }
 
-// Names returns the objects that kubectl gets, as KIND.GROUP/NAME.
+// Names runs `kubectl get` and returns the objects' names as KIND.GROUP/NAME.
 func (c Cluster) Names(ctx context.Context, args ...string) ([]string, error) {
 	out, err := c.Output(ctx, append(append([]string{"get"}, args...), "--output", "name")...)
 	return strings.Fields(string(out)), err
 }
 
-// Objects returns those that kubectl prints: a list, one, or none.
+// Objects runs kubectl and returns the objects that it prints: a list, one object, or none.
 func (c Cluster) Objects(ctx context.Context, args ...string) ([]Object, error) {
 	out, err := c.Output(ctx, append(args, "--output", "json")...)
 	if err != nil || len(bytes.TrimSpace(out)) == 0 {
@@ -101,7 +100,7 @@ func (c Cluster) Objects(ctx context.Context, args ...string) ([]Object, error) 
 	return []Object{found.Object}, nil
 }
 
-// Object returns the one that kubectl prints.
+// Object runs kubectl and returns the object that it prints.
 func (c Cluster) Object(ctx context.Context, args ...string) (Object, error) {
 	all, err := c.Objects(ctx, args...)
 	if err != nil || len(all) == 0 {
@@ -110,7 +109,7 @@ func (c Cluster) Object(ctx context.Context, args ...string) (Object, error) {
 	return all[0], nil
 }
 
-// Configured reports whether kubectl is there and knows a cluster.
+// Configured reports whether kubectl is installed and has a current context.
 func (c Cluster) Configured(ctx context.Context) bool {
 	if c.Context != "" {
 		return true
@@ -119,7 +118,7 @@ func (c Cluster) Configured(ctx context.Context) bool {
 	return err == nil
 }
 
-// ForwardLine is the command by which people bring a port of a service to this machine.
+// ForwardLine returns the command with which users forward a port of a service to this machine.
 func (c Cluster) ForwardLine(service string, port int) string {
 	return strings.Join(c.words("port-forward", "service/"+service, fmt.Sprint(port)), " ")
 }

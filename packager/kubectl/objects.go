@@ -10,8 +10,7 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// Object is what is read of one, by the names in the API. All kinds are read into one: each
-// has the fields of its own.
+// Object is the part of an API object that is used, with the API's field names. It combines the fields of all kinds.
 type Object struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -26,7 +25,7 @@ type Object struct {
 		Deleted    *time.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
 	Spec struct {
-		PodSpec       // of a pod
+		PodSpec       // pods only
 		Replicas *int `json:"replicas"`
 		Template struct {
 			Spec PodSpec `json:"spec"`
@@ -34,21 +33,21 @@ type Object struct {
 	} `json:"spec"`
 	Status Status `json:"status"`
 
-	// Of an event.
+	// Events only.
 	Reason   string    `json:"reason"`
 	Message  string    `json:"message"`
 	Count    int       `json:"count"`
 	Involved Reference `json:"involvedObject"`
 }
 
-// Reference says which object an event is of.
+// Reference is the object that an event is about.
 type Reference struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
 	UID  string `json:"uid"`
 }
 
-// PodSpec is what pods are to be.
+// PodSpec is the specification of a pod.
 type PodSpec struct {
 	Node     string `json:"nodeName"`
 	Security struct {
@@ -66,7 +65,7 @@ type PodSpec struct {
 	Containers []Container `json:"containers"`
 }
 
-// Container is one of a pod's.
+// Container is a container of a pod.
 type Container struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
@@ -77,24 +76,24 @@ type Container struct {
 	Readiness *struct{} `json:"readinessProbe"`
 }
 
-// Status is how an object is.
+// Status is the status of an object.
 type Status struct {
 	Phase      string      `json:"phase"`
 	Conditions []Condition `json:"conditions"`
 
-	// Of a workload: numbers of pods.
+	// Workloads only: numbers of pods.
 	Observed  int64 `json:"observedGeneration"`
 	Replicas  int   `json:"replicas"`
 	Updated   int   `json:"updatedReplicas"`
 	Ready     int   `json:"readyReplicas"`
 	Available int   `json:"availableReplicas"`
 
-	Serving int `json:"ready"` // of a Job: pods
+	Serving int `json:"ready"` // Jobs only: ready pods
 
-	Containers []ContainerStatus `json:"containerStatuses"` // of a pod
+	Containers []ContainerStatus `json:"containerStatuses"` // pods only
 }
 
-// Condition is one of an object's.
+// Condition is a condition of an object.
 type Condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -102,7 +101,7 @@ type Condition struct {
 	Message string `json:"message"`
 }
 
-// ContainerStatus is how a container is.
+// ContainerStatus is the status of a container.
 type ContainerStatus struct {
 	Name     string         `json:"name"`
 	Ready    bool           `json:"ready"`
@@ -111,7 +110,7 @@ type ContainerStatus struct {
 	Last     ContainerState `json:"lastState"`
 }
 
-// ContainerState is one of a container's states; the others are nil.
+// ContainerState is the state of a container. Exactly one field is not nil.
 type ContainerState struct {
 	Running *struct {
 		Since time.Time `json:"startedAt"`
@@ -127,18 +126,18 @@ type ContainerState struct {
 	} `json:"terminated"`
 }
 
-// Workload is the name of the workload that an object belongs to.
+// Workload returns the name of the workload that an object belongs to.
 func (o Object) Workload() string { return o.Metadata.Labels[kubernetes.Workload] }
 
-// Called is the name that an object has in the application.
+// Called returns the object's name in the application.
 func (o Object) Called() string {
 	return cmp.Or(o.Metadata.Annotations[kubernetes.NameAnnotation], o.Metadata.Name)
 }
 
-// IsJob reports whether an object is a workload that ends.
+// IsJob reports whether an object is a Job.
 func (o Object) IsJob() bool { return o.Kind == "Job" }
 
-// Replicas is how many pods a workload is to have.
+// Replicas returns the desired number of pods of a workload.
 func (o Object) Replicas() int {
 	if o.Spec.Replicas == nil {
 		return 1
@@ -146,7 +145,7 @@ func (o Object) Replicas() int {
 	return *o.Spec.Replicas
 }
 
-// Condition returns a condition that an object has.
+// Condition returns the condition of a type, if the object has it.
 func (o Object) Condition(kind string) (c Condition, ok bool) {
 	i := slices.IndexFunc(o.Status.Conditions, func(c Condition) bool { return c.Type == kind })
 	if i < 0 {
@@ -161,21 +160,21 @@ func (o Object) Holds(kind string) bool {
 	return c.Status == "True"
 }
 
-// JobFailed says why a Job has failed for good.
+// JobFailed reports whether a Job has failed permanently, and why.
 func (o Object) JobFailed() (why string, failed bool) {
 	c, _ := o.Condition("Failed")
 	return strings.TrimSuffix(c.Reason+": "+c.Message, ": "), o.IsJob() && c.Status == "True"
 }
 
-// JobUp reports whether a Job runs, or has done its work.
+// JobUp reports whether a Job is running or has completed.
 func (o Object) JobUp() bool {
 	return o.Holds("Complete") || !o.Holds("Failed") && o.Status.Serving > 0
 }
 
-// HasEnded reports whether a pod has.
+// HasEnded reports whether a pod has completed or failed.
 func (o Object) HasEnded() bool { return o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" }
 
-// Claims reports whether pods have the volume of a claim.
+// Claims reports whether the pod mounts the volume of a claim.
 func (s PodSpec) Claims(name string) bool {
 	for _, v := range s.Volumes {
 		if v.Claim.Name == name {
@@ -185,7 +184,7 @@ func (s PodSpec) Claims(name string) bool {
 	return false
 }
 
-// Manager returns the container of an application's manager, if pods have it.
+// Manager returns the pod's manager container, if it has one.
 func (s PodSpec) Manager() (c Container, ok bool) {
 	for _, c := range s.Containers {
 		if _, ok := c.Variable(ManagerPort); ok {
@@ -195,10 +194,10 @@ func (s PodSpec) Manager() (c Container, ok bool) {
 	return Container{}, false
 }
 
-// ManagerPort is the variable that only a manager has in its environment.
+// ManagerPort is an environment variable that only a manager's container has.
 const ManagerPort = "TOSKOSE_MANAGER_PORT"
 
-// Variable returns the value of one in the environment of a container.
+// Variable returns the value of an environment variable of a container.
 func (c Container) Variable(name string) (value string, ok bool) {
 	for _, v := range c.Env {
 		if v.Name == name {

@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-// deploy translates Compose's keys. Warnings name those that a cluster lacks.
+// deploy applies the Compose deploy keys to a workload. deployWarnings lists the keys that Kubernetes does not support.
 func (w *writer) deploy(s packager.Service, spec *workloadSpec, stateful bool) {
 	c := s.Deploy
 	if c.Replicas != nil {
@@ -31,7 +31,7 @@ func (w *writer) deploy(s packager.Service, spec *workloadSpec, stateful bool) {
 		spec.Strategy = strategyOf(u, spec.Replicas)
 	}
 	if u := c.UpdateConfig; u.Delay != "" && !stateful {
-		delay, _ := time.ParseDuration(u.Delay) // checked where it was read
+		delay, _ := time.ParseDuration(u.Delay) // already validated
 		spec.MinReady = int(delay.Seconds())
 	}
 }
@@ -54,8 +54,7 @@ func resourcesOf(r config.Resources) *resources {
 	return out
 }
 
-// strategyOf replaces as many pods at a time as Compose's parallelism says,
-// before or after the new ones are there.
+// strategyOf translates Compose's update order and parallelism into a rollout strategy.
 func strategyOf(u config.Update, replicas int) *strategy {
 	n := 1
 	if u.Parallelism != nil {
@@ -71,7 +70,7 @@ func strategyOf(u config.Update, replicas int) *strategy {
 	return &strategy{"RollingUpdate", rolling}
 }
 
-// nodeLabel returns the label of a cluster's nodes that a key of Swarm means.
+// nodeLabel returns the Kubernetes node label that corresponds to a key of a Swarm constraint.
 func nodeLabel(key string) (string, bool) {
 	if label, ok := strings.CutPrefix(key, "node.labels."); ok {
 		return label, true
@@ -86,7 +85,7 @@ func nodeLabel(key string) (string, bool) {
 
 const controlPlane = "node-role.kubernetes.io/control-plane"
 
-// expressionOf translates a constraint.
+// expressionOf translates a placement constraint.
 func expressionOf(constraint string) (expression, bool) {
 	key, value, equal, _ := config.Constraint(constraint)
 	if key == "node.role" {
@@ -99,7 +98,7 @@ func expressionOf(constraint string) (expression, bool) {
 	if !ok {
 		return expression{}, false
 	}
-	if label == "kubernetes.io/arch" { // Swarm calls it as the kernel does
+	if label == "kubernetes.io/arch" { // Swarm uses the kernel's architecture names
 		if name, ok := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[value]; ok {
 			value = name
 		}
@@ -123,29 +122,28 @@ func affinityOf(constraints []string) *affinity {
 	return &affinity{nodeAffinity{nodeTerms{[]nodeTerm{term}}}}
 }
 
-// annotationForm is what an annotation may be called: a name, and a DNS name
-// before it (Kubernetes, "Annotations: Syntax and character set").
+// annotationForm matches the key of an annotation: a name, optionally prefixed with a DNS name (Kubernetes, "Annotations:
+// Syntax and character set").
 var annotationForm = regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
-// isAnnotation reports whether a key has the form of an annotation's: a name, and
-// before it a domain if it has one. (To count to 253 in the expression would
-// take a millisecond at each start.)
+// isAnnotation reports whether a key is a valid annotation key. It checks the prefix's length in code because a counted
+// repetition up to 253 in the expression would take a millisecond to compile at each start.
 func isAnnotation(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	return annotationForm.MatchString(key) && (!ok || len(domain) <= maxDomain)
 }
 
-// maxDomain is how long a name of the DNS may be.
+// maxDomain is the maximum length of a DNS name.
 const maxDomain = 253
 
-// annotations are the labels that have the form of one.
+// annotations returns the labels whose keys are valid annotation keys.
 func annotations(labels map[string]string) map[string]string {
 	out := maps.Clone(labels)
 	maps.DeleteFunc(out, func(key, _ string) bool { return !isAnnotation(key) })
 	return out
 }
 
-// deployWarnings says which keys are lost.
+// deployWarnings lists the deploy keys that are lost on Kubernetes.
 func deployWarnings(s packager.Service) []string {
 	var out []string
 	lost := func(key, why string) {

@@ -14,55 +14,52 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// infoAnnotation is where a kustomization says what it is for: it has no field
-// that is anybody's own.
+// infoAnnotation stores the application's description in a kustomization, which has no field for custom data.
 const infoAnnotation = "io.toskose.info"
 
-// SecretAnnotation is of a Secret: NAME=SUFFIX, which is another where the value is another,
-// and says nothing of it.
-const SecretAnnotation = "io.toskose.secret" //nolint:gosec // it is a name
+// SecretAnnotation is the annotation of a Secret: NAME=SUFFIX. The suffix changes with the value but does not reveal it.
+const SecretAnnotation = "io.toskose.secret" //nolint:gosec // a name, not a credential
 
-// NameAnnotation is of a workload or a claim whose name in the application is another than
-// Kubernetes allows: that name.
+// NameAnnotation stores the application's name of a workload or claim if Kubernetes does not allow that name.
 const NameAnnotation = "io.toskose.name"
 
 // namespaceFile is the manifest of an application's own namespace.
 const namespaceFile = "namespace"
 
-// NamespaceManifest is that manifest's path in an output folder.
+// NamespaceManifest is the path of that manifest in an output folder.
 var NamespaceManifest = path.Join(Folder, namespaceFile+".yaml")
 
-// Info is what a kustomization says of itself, for those who deploy it.
+// Info describes the application of a kustomization.
 type Info struct {
 	output.Info
 	Namespace    string
-	OwnNamespace bool   // it is among the manifests
-	Selector     string // of all that belongs to the application, as kubectl's --selector
+	OwnNamespace bool   // the manifests include the namespace
+	Selector     string // kubectl's --selector for all objects of the application
 }
 
-// Managed selects the objects of all applications, as kubectl's --selector.
+// Managed is kubectl's --selector for the objects of all applications.
 const Managed = labelManagedBy + "=toskose"
 
-// ApplicationOf is the name of the application that an object with some labels belongs to.
+// ApplicationOf returns the name of the application that an object with the given labels belongs to.
 func ApplicationOf(labels map[string]string) string { return labels[labelPartOf] }
 
-// LabelOf is the name of an application in labels.
+// LabelOf returns the label value of an application's name.
 func LabelOf(app string) string { return label(app) }
 
-// LabelsOf are the labels of an object that belongs to an application, and to none of its workloads.
+// LabelsOf returns the labels of an object that belongs to an application but to none of its workloads.
 func LabelsOf(app string) map[string]string {
 	return map[string]string{labelPartOf: label(app), labelManagedBy: "toskose"}
 }
 
-// Named is what is known of an application that runs in a namespace, without its folder.
+// Named returns the description of a running application without its folder.
 func Named(app, namespace string) Info {
 	return Info{Info: output.Info{App: app}, Namespace: namespace, OwnNamespace: true, Selector: selectorOf(app)}
 }
 
 func selectorOf(app string) string { return labelPartOf + "=" + app + "," + Managed }
 
-// Owner returns the application that an object with some labels belongs to, by the name
-// that its labels have; empty: none that toskose has made. ours: it is this one.
+// Owner returns the label value of the application that an object with the given labels belongs to, or "" if toskose did not
+// create the object. ours reports whether it is this application.
 func (i Info) Owner(labels map[string]string) (app string, ours bool) {
 	if labels[labelManagedBy] != "toskose" {
 		return "", false
@@ -71,8 +68,7 @@ func (i Info) Owner(labels map[string]string) (app string, ours bool) {
 	return app, i.Selector == selectorOf(app)
 }
 
-// Workload is the label that says which of an application's workloads an
-// object belongs to.
+// Workload is the label that names the workload to which an object belongs.
 const Workload = labelName
 
 func (w *writer) about(external bool) (map[string]string, error) {
@@ -87,7 +83,7 @@ func (w *writer) about(external bool) (map[string]string, error) {
 	return map[string]string{infoAnnotation: string(data)}, nil
 }
 
-// ReadInfo reads what an output folder is for.
+// ReadInfo reads the description of the application in an output folder.
 func ReadInfo(dir string) (Info, error) {
 	file := filepath.Join(dir, Kustomization)
 	data, err := os.ReadFile(file)

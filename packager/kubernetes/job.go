@@ -34,15 +34,15 @@ type exitCodes struct {
 	Values    []int  `yaml:"values,flow"`
 }
 
-// longestJob leaves pods of a Job their names, which have its index and five letters more.
+// longestJob is the maximum length of a Job's name: its pods' names add the index and five letters.
 const longestJob = 52
 
-// job returns the Job of a container that is there for one Task. What a Job is made of
-// cannot be changed, so its name has a digest of that: another one is another Job.
+// job returns the Job of a container that runs one Task. The template of a Job is immutable, so its name includes a digest of
+// the template: a changed template becomes another Job.
 func (w *writer) job(s packager.Service, secrets output.Secrets) (object, error) {
 	name, task := w.names[s.Name], s.Job
 	pod := w.pod(s)
-	pod.Restart = "Never" // as a Job with a policy of failures, or with indexes, has to
+	pod.Restart = "Never" // required for a Job with indexes or a pod failure policy
 	c := &pod.Containers[0]
 	c.Startup, c.Readiness, c.Liveness = nil, nil, nil
 	c.Resources, pod.Affinity = resourcesOf(s.Deploy.Resources), affinityOf(s.Deploy.Placement.Constraints)

@@ -1,6 +1,5 @@
-// Package kubernetes writes a plan as manifests for Kubernetes: plain files,
-// an object or a few in each, and a kustomization.yaml that makes the Secrets
-// of the credentials beside it. The same plan makes the same bytes. It starts
+// Package kubernetes writes a plan as manifests for Kubernetes: plain files with one or a few objects each, and a
+// kustomization.yaml that generates Secrets from the credentials beside it. The same plan produces the same bytes. It starts
 // no goroutine.
 package kubernetes
 
@@ -15,28 +14,27 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// The types of Services that Options may name.
+// The values of Options.ServiceType.
 const (
 	ServiceClusterIP    = "ClusterIP"
 	ServiceNodePort     = "NodePort"
 	ServiceLoadBalancer = "LoadBalancer"
 )
 
-// Options are what differs from cluster to cluster.
+// Options are the settings that depend on the cluster.
 type Options struct {
-	Namespace     string // empty: one of the application's own, which is made
-	ServiceType   string // how the ports that the application publishes are
-	ClusterDomain string // what names of Services end in
+	Namespace     string // empty: a new namespace for the application
+	ServiceType   string // type of the Services for published ports
+	ClusterDomain string // suffix of the Services' DNS names
 
-	// PullSecret is the Secret that the images of private registries are pulled
-	// with; it exists before. Empty: none.
+	// PullSecret is an existing Secret with which images are pulled from private registries. Empty: none.
 	PullSecret string
 }
 
-// DefaultClusterDomain is what nearly every cluster has.
+// DefaultClusterDomain is the default of nearly every cluster.
 const DefaultClusterDomain = "cluster.local"
 
-// Validate refuses what no cluster takes.
+// Validate returns an error for options that no cluster accepts.
 func (o Options) Validate() error {
 	if types := []string{ServiceClusterIP, ServiceNodePort, ServiceLoadBalancer}; !slices.Contains(types, o.ServiceType) {
 		return fmt.Errorf("service type %q is not one of %s", o.ServiceType, strings.Join(types, ", "))
@@ -50,21 +48,21 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// The files of an output folder. The kustomization stands beside the secrets'
-// folder, because it may read no file outside of its own folder.
+// The files of an output folder. The kustomization is in the folder that contains the secrets' folder, because it may not read
+// files outside its own folder.
 const (
 	Kustomization = "kustomization.yaml"
 	Folder        = "kubernetes"
 )
 
-// The labels of all objects, which are Kubernetes' own recommendation.
+// The labels of all objects, as Kubernetes recommends.
 const (
-	labelName      = "app.kubernetes.io/name" // the node's
+	labelName      = "app.kubernetes.io/name" // the node
 	labelPartOf    = "app.kubernetes.io/part-of"
 	labelManagedBy = "app.kubernetes.io/managed-by"
 )
 
-// Target writes the manifests of an output folder.
+// Target returns a target that writes the manifests.
 func Target(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		if err := opts.Validate(); err != nil {
@@ -75,7 +73,7 @@ func Target(opts Options) output.Target {
 	}
 }
 
-// Warnings says what of a plan a cluster lacks, or does differently.
+// Warnings lists the features of a plan that Kubernetes lacks or implements differently.
 func Warnings(plan *packager.Plan, opts Options) []string {
 	w := newWriter(plan, opts)
 	var out []string
@@ -101,15 +99,15 @@ func Warnings(plan *packager.Plan, opts Options) []string {
 	return out
 }
 
-// writer makes the manifests of one plan.
+// writer generates the manifests of one plan.
 type writer struct {
 	plan     *packager.Plan
 	opts     Options
-	app      string            // the application's name, as a label's value
-	names    map[string]string // of Services: of nodes, aliases, components that are dialled, published ports
+	app      string            // label value of the application's name
+	names    map[string]string // Service names of nodes, aliases, components that other components connect to, and published ports
 	volumes  map[string]string
 	secrets  map[string]string
-	mounters map[string]int // how many services mount a volume
+	mounters map[string]int // number of services that mount a volume
 }
 
 func newWriter(plan *packager.Plan, opts Options) *writer {
@@ -141,7 +139,7 @@ func newWriter(plan *packager.Plan, opts Options) *writer {
 	return w
 }
 
-// namespace is where the application runs.
+// namespace returns the namespace in which the application runs.
 func (w *writer) namespace() string {
 	if w.opts.Namespace != "" {
 		return w.opts.Namespace
@@ -149,16 +147,16 @@ func (w *writer) namespace() string {
 	return w.app
 }
 
-// Namespace is where an application runs.
+// Namespace returns the namespace in which an application runs.
 func Namespace(plan *packager.Plan, opts Options) string { return newWriter(plan, opts).namespace() }
 
-// ManagerService is the name of the manager's Service.
+// ManagerService returns the name of the manager's Service.
 func ManagerService(plan *packager.Plan) string {
 	return newWriter(plan, Options{}).names[plan.Manager().Name]
 }
 
-// SecretNames returns what a cluster calls the secrets of a plan that somebody
-// else makes; each has one key, the name that the plan has for it.
+// SecretNames maps the secrets of a plan to the names of the external Secrets. Each external Secret has one key, the secret's
+// name in the plan.
 func SecretNames(plan *packager.Plan) map[string]string { return newWriter(plan, Options{}).secrets }
 
 func (w *writer) labels(name string) map[string]string {
@@ -169,12 +167,12 @@ func (w *writer) labels(name string) map[string]string {
 	return all
 }
 
-// selects returns the labels that a workload's pods are known by.
+// selects returns the label selector of a workload's pods.
 func (w *writer) selects(name string) selector {
 	return selector{map[string]string{labelPartOf: w.app, labelName: name}}
 }
 
-// files returns all manifests, the kustomization last.
+// files returns all manifests; the kustomization is the last.
 func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 	var files []output.File
 	add := func(name string, documents ...any) error {

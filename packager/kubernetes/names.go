@@ -8,11 +8,11 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// nameLength is what an RFC 1035 label may have, less what follows a
-// workload's name in its pods' names, which are host names, too.
+// nameLength is the maximum length of an RFC 1035 label, minus the suffix of a workload's pod names, which are also host
+// names.
 const nameLength = 63 - len("-0123456789-01234")
 
-// The names of Services (RFC 1035 labels), which suit all other objects.
+// The form of Service names (RFC 1035 labels), which is valid for all other objects too.
 var (
 	notInLabels = regexp.MustCompile(`[^a-z0-9]+`)
 	labelForm   = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
@@ -20,7 +20,7 @@ var (
 
 func isLabel(name string) bool { return len(name) <= nameLength && labelForm.MatchString(name) }
 
-// label makes a name of an object out of any.
+// label converts any string to a valid object name.
 func label(name string) string {
 	if isLabel(name) {
 		return name
@@ -35,8 +35,7 @@ func label(name string) string {
 	return made
 }
 
-// labels names objects of one kind, no two the same. Names that are valid stay
-// as they are.
+// labels returns distinct object names. Valid names stay unchanged.
 func labels(names []string) map[string]string {
 	out, taken := map[string]string{}, map[string]bool{}
 	sorted := slices.Clone(names)

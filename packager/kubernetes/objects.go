@@ -9,9 +9,8 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// The objects of the Kubernetes API, with the fields that are used here. The
-// API's own types would make a binary of this one's size twice as large; tests
-// hold every manifest against them.
+// Objects of the Kubernetes API, with only the fields used here. The official types would double the size of the binary; tests
+// validate every manifest against them.
 
 type object struct {
 	APIVersion string   `yaml:"apiVersion"`
@@ -28,10 +27,10 @@ type metadata struct {
 
 type workloadSpec struct {
 	Replicas      int         `yaml:"replicas"`
-	ServiceName   string      `yaml:"serviceName,omitempty"`         // of a StatefulSet
-	PodManagement string      `yaml:"podManagementPolicy,omitempty"` // of a StatefulSet
+	ServiceName   string      `yaml:"serviceName,omitempty"`         // StatefulSet only
+	PodManagement string      `yaml:"podManagementPolicy,omitempty"` // StatefulSet only
 	Selector      selector    `yaml:"selector"`
-	Strategy      *strategy   `yaml:"strategy,omitempty"` // of a Deployment
+	Strategy      *strategy   `yaml:"strategy,omitempty"` // Deployment only
 	MinReady      int         `yaml:"minReadySeconds,omitempty"`
 	Template      podTemplate `yaml:"template"`
 }
@@ -281,11 +280,10 @@ type secretGenerator struct {
 type generatorOptions struct {
 	Labels      map[string]string `yaml:"labels,omitempty"`
 	Annotations map[string]string `yaml:"annotations,omitempty"`
-	SameName    bool              `yaml:"disableNameSuffixHash,omitempty"` // whatever the value
+	SameName    bool              `yaml:"disableNameSuffixHash,omitempty"` // keep the name when the content changes
 }
 
-// text is a value that came from the user: always quoted, so that no reader
-// takes it for a number or a truth value.
+// text is a value from user input. It is always quoted, so that no parser reads it as a number or boolean.
 type text string
 
 // MarshalYAML quotes the text.

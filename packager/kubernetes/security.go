@@ -14,9 +14,9 @@ const (
 	levelRestricted = "restricted"
 )
 
-// security returns what a container may do. One whose image runs as another user
-// than root gets by with nothing; one that runs as root needs the runtime's
-// default, because operations install software and change users.
+// security returns the security contexts of a service's pod and container. A container whose image runs as a non-root user
+// needs no privileges; one that runs as root gets the runtime's defaults, because operations install software and change
+// users.
 func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) {
 	pod := podSecurity{Seccomp: seccomp{"RuntimeDefault"}}
 	user, group, ok := w.nonRoot(s)
@@ -25,7 +25,7 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 		return pod, nil
 	}
 	pod.NonRoot, pod.User, pod.Group = true, &user, group
-	if len(s.Mounts) > 0 || s.SecretUser != "" || s.IsToskosed { // otherwise a new volume is root's
+	if len(s.Mounts) > 0 || s.SecretUser != "" || s.IsToskosed { // otherwise a new volume belongs to root
 		pod.FSGroup = &user
 		if group != nil {
 			pod.FSGroup = group
@@ -35,8 +35,8 @@ func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) 
 	return pod, &containerSecurity{Escalation: &never, ReadOnlyRoot: s.IsManager, Capabilities: &capabilities{[]string{"ALL"}}}
 }
 
-// secretGroup returns the group that lets a user of a name, whose number is known from the
-// base image, read its secrets; nil: root does.
+// secretGroup returns the group that lets the service's user read its secrets, or nil for root. The user's ID is known from
+// the base image.
 func secretGroup(s packager.Service) *int64 {
 	user, err := strconv.ParseInt(s.SecretUser, 10, 32)
 	if err != nil || user == 0 {
@@ -45,8 +45,8 @@ func secretGroup(s packager.Service) *int64 {
 	return &user
 }
 
-// nonRoot returns the user and group of a service's image, if they are known and
-// not root. Kubernetes takes a number only: a name may be anybody's.
+// nonRoot returns the numeric user and group of a service's image if they are known and not root. Kubernetes cannot verify
+// that a user given by name is not root.
 func (w *writer) nonRoot(s packager.Service) (user int64, group *int64, ok bool) {
 	uid, gid, _ := strings.Cut(s.User, ":")
 	user, err := strconv.ParseInt(uid, 10, 32)
@@ -59,7 +59,7 @@ func (w *writer) nonRoot(s packager.Service) (user int64, group *int64, ok bool)
 	return user, group, true
 }
 
-// level is the strictest level that all containers pass.
+// level returns the strictest Pod Security level that all containers satisfy.
 func (w *writer) level() string {
 	level := levelRestricted
 	for _, s := range w.plan.Services {
@@ -73,8 +73,8 @@ func (w *writer) level() string {
 	return level
 }
 
-// ownNamespace is the application's own namespace: names that components dial
-// are names of Services, so two applications cannot share one.
+// ownNamespace returns the application's own namespace. Components connect to Services by name, so two applications cannot
+// share a namespace.
 func (w *writer) ownNamespace() object {
 	all := w.labels("")
 	all["pod-security.kubernetes.io/enforce"] = w.level()

@@ -8,10 +8,9 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// services returns the Services of a container: a headless one for each of its
-// names, because components dial ports that no model declares, one that
-// publishes its ports, and one for the manager, which speaks to each replica by
-// itself, and before it is ready.
+// services returns the Services of a container: a headless one for each of its names, because components connect to ports that
+// the model does not declare; one that publishes its ports; and one through which the manager reaches each replica before it
+// is ready.
 func (w *writer) services(s packager.Service) []any {
 	name := w.names[s.Name]
 	pods := w.selects(name).MatchLabels
@@ -19,7 +18,7 @@ func (w *writer) services(s packager.Service) []any {
 		spec.Selector = pods
 		return object{APIVersion: "v1", Kind: "Service", Metadata: metadata{Name: called, Labels: w.labels(name)}, Spec: spec}
 	}
-	if s.IsManager { // one replica, found by whoever manages the application
+	if s.IsManager { // one replica, accessed by users of the manager
 		return []any{service(name, serviceSpec{Type: ServiceClusterIP, Ports: w.ports(s)})}
 	}
 	var out []any
@@ -47,11 +46,11 @@ func (w *writer) services(s packager.Service) []any {
 // publicName names the Service that publishes the ports of a container.
 func publicName(service string) string { return service + " public" }
 
-// unitsName names the Service that leads the manager to the units of a container.
+// unitsName names the Service through which the manager reaches the units of a container.
 func unitsName(service string) string { return service + " units" }
 
-// policy lets nobody but the manager reach a unit's port, and everybody reach
-// every other: which those are is the components' affair.
+// policy allows only the manager to reach a unit's port, and allows all traffic to the other ports, which depend on the
+// components.
 func (w *writer) policy(s packager.Service) object {
 	name, manager := w.names[s.Name], w.names[w.plan.Manager().Name]
 	rest := ingress{}

@@ -8,21 +8,21 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// defaultSize is what a volume asks for that says no size.
+// defaultSize is the size of a volume that does not declare one.
 const defaultSize = "1Gi"
 
-// documentsLimit is what the documents of a unit may take, beyond which a pod is
-// evicted: they have 64 KiB each, twice while one is replaced.
+// documentsLimit is the size limit of a unit's documents, above which the pod is evicted. A document has at most 64 KiB, and
+// exists twice while it is replaced.
 const documentsLimit = "1Mi"
 
 var (
 	namespaceForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	secretForm    = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
-	sizeForm      = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([kMGTPE]|[KMGTPE]i)?$`) // a resource.Quantity, of bytes
+	sizeForm      = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([kMGTPE]|[KMGTPE]i)?$`) // a resource.Quantity, in bytes
 )
 
-// claims returns a claim for each volume. They are objects of their own, and no
-// templates of a StatefulSet: a volume of the model is one, whoever mounts it.
+// claims returns a claim for each volume. They are not templates of a StatefulSet: a volume of the model is a single volume,
+// even if several containers mount it.
 func (w *writer) claims() []any {
 	var out []any
 	for _, v := range w.plan.Volumes {
@@ -42,7 +42,7 @@ func (w *writer) claims() []any {
 	return out
 }
 
-// named adds the name that an object has in the application, where that is another.
+// named adds the object's name in the application as an annotation, if Kubernetes uses a different name.
 func named(annotations map[string]string, name, made string) map[string]string {
 	if name == made {
 		return annotations
@@ -52,10 +52,9 @@ func named(annotations map[string]string, name, made string) map[string]string {
 	return all
 }
 
-// kustomization lists the manifests and has the Secrets made of the files that
-// hold the credentials. The names of the application's own end in a digest, so that a
-// value that has changed starts the containers anew that use it. Manager and units read
-// theirs again.
+// kustomization lists the manifests and generates Secrets from the credential files. The names of the application's own
+// secrets end in a digest, so that a changed value restarts the containers that use it. Manager and units reload their own
+// secrets instead.
 func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kustomization, error) {
 	about, err := w.about(secrets.External)
 	k := kustomization{

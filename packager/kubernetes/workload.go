@@ -12,9 +12,8 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// workload returns a service's Deployment, or its StatefulSet where it has a
-// volume: of two pods of one name, which an update of a Deployment has for a
-// while, never more than one may write to it.
+// workload returns a service's Deployment, or its StatefulSet if it has a volume. During an update, a Deployment may run the
+// old and the new pod at the same time; a StatefulSet never does, so only one pod writes to the volume.
 func (w *writer) workload(s packager.Service) object {
 	name := w.names[s.Name]
 	spec := workloadSpec{
@@ -25,7 +24,7 @@ func (w *writer) workload(s packager.Service) object {
 	stateful := len(s.Mounts) > 0
 	if stateful {
 		o.Kind, spec.ServiceName = "StatefulSet", name
-		spec.PodManagement = "Parallel" // otherwise one that is not ready is never replaced by what mends it
+		spec.PodManagement = "Parallel" // otherwise a pod that never becomes ready blocks the update that fixes it
 	}
 	w.deploy(s, &spec, stateful)
 	o.Spec = spec
@@ -65,9 +64,8 @@ func (w *writer) pod(s packager.Service) podSpec {
 	return pod
 }
 
-// managerAway is how long the machine that the manager runs on may be silent before
-// another has a manager: seconds. Kubernetes' own default is five minutes. Two
-// managers do not harm each other, so there is nothing to wait for.
+// managerAway is how many seconds the manager's machine may be unreachable before the manager is started elsewhere.
+// Kubernetes' default is five minutes. Two managers can safely run at the same time, so a short delay is enough.
 const managerAway = 30
 
 func soonElsewhere() (all []toleration) {
@@ -77,7 +75,7 @@ func soonElsewhere() (all []toleration) {
 	return all
 }
 
-// literal keeps a "$" from beginning a variable of Kubernetes' own.
+// literal escapes "$", which Kubernetes would expand.
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
 
 func (w *writer) env(s packager.Service) []variable {
@@ -97,7 +95,7 @@ func (w *writer) env(s packager.Service) []variable {
 	if !s.IsManager {
 		return out
 	}
-	// The manager asks for complete names, so it has to know its namespace.
+	// The manager resolves fully qualified names, for which it needs its namespace.
 	set("TOSKOSE_DISCOVERY", "alias")
 	field("TOSKOSE_NAMESPACE", "metadata.namespace")
 	set("TOSKOSE_DISCOVERY_DOMAIN", "$(TOSKOSE_NAMESPACE).svc."+w.opts.ClusterDomain)
@@ -111,7 +109,7 @@ func (w *writer) env(s packager.Service) []variable {
 	return out
 }
 
-// ports returns what a service listens at: first what it publishes.
+// ports returns the ports of a service, published ports first.
 func (w *writer) ports(s packager.Service) []servicePort {
 	var out []servicePort
 	seen := map[string]bool{}
@@ -131,7 +129,7 @@ func (w *writer) ports(s packager.Service) []servicePort {
 	return out
 }
 
-// mounts returns a service's volumes and where they are mounted.
+// mounts returns a service's volumes and their mount points.
 func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []volume) {
 	add := func(at string, readOnly bool, v volume) {
 		if !slices.ContainsFunc(volumes, func(o volume) bool { return o.Name == v.Name }) {
@@ -149,14 +147,14 @@ func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []vol
 	if len(s.Secrets) > 0 {
 		all := &projectedVolume{}
 		if s.SecretUser != "" {
-			all.Mode = output.SecretMode // with an fsGroup, Kubernetes makes that 0440 of root and the group
+			all.Mode = output.SecretMode // with an fsGroup, Kubernetes sets 0440, owned by root and the group
 		}
 		for _, name := range s.Secrets {
 			all.Sources = append(all.Sources, projection{secretProjection{w.secrets[name]}})
 		}
 		add(packager.SecretsPath, true, volume{Name: "secrets", Projected: all})
 	}
-	if s.IsToskosed { // it is no claim: all units have copies
+	if s.IsToskosed { // no claim is needed: all units have copies
 		add(packager.DocumentsPath, false, volume{Name: "documents", EmptyDir: &emptyDir{documentsLimit}})
 	}
 	return mounts, volumes

@@ -12,24 +12,24 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// onCluster keeps a lock as an annotation of a Lease. The API server refuses to replace or delete an object of
-// which the caller names another resourceVersion than it has.
+// onCluster stores a lock in an annotation of a Lease. The API server rejects a replacement or deletion with an outdated
+// resourceVersion.
 type onCluster struct {
 	kubectl kubectl.Cluster // in the application's namespace
-	app     string          // as labels have it
+	app     string          // label value of the application's name
 	make    func(context.Context) error
 }
 
-// ErrNoNamespace is why there is no lock in a namespace that does not exist.
+// ErrNoNamespace is returned when a lock cannot be created because its namespace does not exist.
 var ErrNoNamespace = errors.New("the namespace does not exist")
 
-// OnCluster returns the store of an application that runs in a namespace of a cluster. To create a record,
-// it calls a function that makes the namespace where that does not exist; nil: that is ErrNoNamespace.
+// OnCluster returns the lock store of an application in a namespace of a cluster. If the namespace does not exist, Create
+// calls makeNamespace to create it; if makeNamespace is nil, Create fails with ErrNoNamespace.
 func OnCluster(in kubectl.Cluster, app string, makeNamespace func(context.Context) error) Store {
 	return onCluster{in, kubernetes.LabelOf(app), makeNamespace}
 }
 
-// lease is what is written and read of a Lease.
+// lease contains the fields of a Lease that are used.
 type lease struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -96,8 +96,7 @@ func (c onCluster) Replace(ctx context.Context, r Record, version string) (strin
 	return now, err
 }
 
-// isEnding reports whether the namespace is being removed: with it goes the lock, and no one can create another one
-// in it.
+// isEnding reports whether the namespace is being deleted. The lock is deleted with it, and no new lock can be created.
 func (c onCluster) isEnding(ctx context.Context) bool {
 	all := c.kubectl
 	all.Namespace = ""
@@ -135,7 +134,7 @@ func (c onCluster) Remove(ctx context.Context, version string) error {
 	return nil
 }
 
-// explained returns ErrChanged for an error of kubectl that means that.
+// explained translates kubectl's error messages to ErrNoNamespace and ErrChanged.
 func (c onCluster) explained(verb string, err error) error {
 	var failed *kubectl.Error
 	if !errors.As(err, &failed) {

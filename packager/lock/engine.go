@@ -16,29 +16,29 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// Labels of what a lock is kept in.
+// The labels of the volume or config that stores a lock.
 const (
 	labelApp    = "io.toskose.lock"        // the application
 	labelRecord = "io.toskose.lock.record" // the record, as JSON
 )
 
-// onEngine keeps a lock as the labels of volumes. An engine never changes the labels of a volume, and to create
-// a volume whose name exists succeeds without effect; but it creates one volume of a name at a time, so the
-// labels of the volume say which of two callers has created it. Each record is therefore a volume of its own,
-// whose number is one more than that of the record that it replaces. The volume with the highest number has the lock.
+// onEngine stores a lock in the labels of volumes. The labels of a volume never change, and creating a volume whose name
+// exists succeeds without effect. The engine serializes the creation of volumes with the same name, so the labels of the
+// resulting volume identify the caller that created it. Each record is therefore a separate volume, numbered one higher than
+// the record that it replaces. The volume with the highest number is the lock.
 type onEngine struct {
 	docker *client.Client
 	app    string
 }
 
-// OnEngine returns the store of an application that runs on one engine.
+// OnEngine returns the lock store of an application that runs on one engine.
 func OnEngine(docker *client.Client, app string) Store { return onEngine{docker, app} }
 
 // generation is one of the volumes.
 type generation struct {
 	number int
 	name   string
-	text   string // its record
+	text   string // the record
 }
 
 func (g generation) version() string { return fmt.Sprintf("%d %s", g.number, g.text) }
@@ -47,7 +47,7 @@ func (e onEngine) name(number int) string {
 	return e.app + "_toskose-lock-" + strconv.Itoa(number)
 }
 
-// list returns the volumes, the one with the lock last.
+// list returns the volumes in ascending order; the last one is the lock.
 func (e onEngine) list(ctx context.Context) ([]generation, error) {
 	found, err := e.docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelApp+"="+e.app))})
 	if err != nil {
@@ -84,8 +84,8 @@ func (e onEngine) Replace(ctx context.Context, r Record, version string) (string
 	return e.add(ctx, r, number, version)
 }
 
-// add creates the volume after a number. The one before has to be the version that is replaced, as long as
-// nobody else has created a higher one.
+// add creates the volume numbered after+1. It succeeds if the previous volume has the version to replace and no other client
+// has created a higher number.
 func (e onEngine) add(ctx context.Context, r Record, after int, replaces string) (string, error) {
 	text := encode(r)
 	mine := generation{after + 1, e.name(after + 1), text}
@@ -109,7 +109,7 @@ func (e onEngine) add(ctx context.Context, r Record, after int, replaces string)
 		return "", errors.Join(ErrChanged, e.remove(ctx, mine))
 	}
 	for _, old := range all[:i] {
-		_ = e.remove(ctx, old) // one that is left is older, and goes with the next
+		_ = e.remove(ctx, old) // a remaining old volume is removed with the next one
 	}
 	return mine.version(), nil
 }
@@ -122,7 +122,7 @@ func (e onEngine) Remove(ctx context.Context, version string) error {
 	if len(all) == 0 || all[len(all)-1].version() != version {
 		return ErrChanged
 	}
-	for _, g := range all { // the one that has the lock last
+	for _, g := range all { // in ascending order
 		if err := e.remove(ctx, g); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func numberOf(version string) (int, error) {
 func encode(r Record) string {
 	data, err := json.Marshal(r)
 	if err != nil {
-		panic(err) // it is plain data
+		panic(err) // cannot fail for plain data
 	}
 	return string(data)
 }

@@ -1,6 +1,6 @@
-// Package lock excludes commands that change one application at the same time. A lock is kept where the
-// application runs: as a labelled volume of an engine, a labelled config of a swarm, or a Lease of a cluster.
-// A lock that was acquired owns one goroutine, which renews it and ends with Release.
+// Package lock prevents commands from changing an application concurrently. A lock is stored on the platform of the
+// application: as a labelled volume of an engine, a labelled config of a swarm, or a Lease of a cluster. An acquired lock owns
+// one goroutine, which renews the lock and ends with Release.
 package lock
 
 import (
@@ -13,43 +13,43 @@ import (
 	"time"
 )
 
-// Record says who holds a lock.
+// Record describes the holder of a lock.
 type Record struct {
-	ID      string    `json:"id"`      // of one acquisition; random
+	ID      string    `json:"id"`      // random ID of the acquisition
 	Owner   string    `json:"owner"`   // USER@HOST
-	Process int       `json:"process"` // its id
+	Process int       `json:"process"` // process ID
 	Command string    `json:"command"`
-	Intent  string    `json:"intent,omitempty"` // of the command, for the one that takes its lock over
-	Since   time.Time `json:"since"`            // for people to read
-	Origin  string    `json:"origin,omitempty"` // of the process: where process ids mean the same
+	Intent  string    `json:"intent,omitempty"` // intent of the command, for a command that takes over its lock
+	Since   time.Time `json:"since"`            // informational
+	Origin  string    `json:"origin,omitempty"` // scope in which the process ID is valid
 	Started string    `json:"started,omitempty"`
-	Renewed int       `json:"renewed"` // how often
+	Renewed int       `json:"renewed"` // number of renewals
 }
 
 func (r Record) String() string {
 	return fmt.Sprintf("%s, by process %d (`%s`), since %s", r.Owner, r.Process, r.Command, r.Since.UTC().Format(time.RFC3339))
 }
 
-// Store keeps the lock of one application. Each method either succeeds completely or changes nothing. A version
-// is that of a record; no two records that are stored one after the other have the same.
+// Store stores the lock of one application. Each method either succeeds or changes nothing. A version identifies a record; two
+// consecutive records have different versions.
 type Store interface {
-	// Read returns the record, and its version; nil: there is none.
+	// Read returns the record and its version, or nil if no record exists.
 	Read(ctx context.Context) (held *Record, version string, err error)
-	// Create stores a record where there is none.
+	// Create stores a record if none exists.
 	Create(ctx context.Context, r Record) (version string, err error)
-	// Replace stores a record in the place of a version.
+	// Replace replaces the record of a version.
 	Replace(ctx context.Context, r Record, version string) (string, error)
-	// Remove removes a version.
+	// Remove removes the record of a version.
 	Remove(ctx context.Context, version string) error
 }
 
-// ErrChanged is the error of a Store whose record is not of the version that a call expects.
+// ErrChanged is returned by a Store if the record does not have the expected version.
 var ErrChanged = errors.New("another command has changed the lock")
 
-// ErrLost is the cause of the end of a context whose lock is lost.
+// ErrLost is the cause of canceled contexts after the lock was lost.
 var ErrLost = errors.New("the lock is lost")
 
-// HeldError is why a lock cannot be acquired.
+// HeldError is returned when another command holds the lock.
 type HeldError struct {
 	App    string
 	Holder Record
@@ -59,41 +59,41 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%q is locked by %s: run this command again when that one has ended, or with --steal-lock if it hangs", e.App, e.Holder)
 }
 
-// TTL is how long a lock outlives its last renewal.
+// TTL is how long a lock stays valid after its last renewal.
 const TTL = 30 * time.Second
 
-// Options says who acquires a lock, and how.
+// Options configure the acquisition of a lock.
 type Options struct {
 	App     string
 	Owner   string // USER@HOST
 	Command string
 	Intent  string        // see Record
-	Steal   bool          // take the lock over from a command that may still run
+	Steal   bool          // take over the lock from a command that may still be running
 	TTL     time.Duration // 0: TTL
 	Say     func(line string)
 }
 
-// Lock is a lock that is held.
+// Lock is a held lock.
 type Lock struct {
 	store   Store
 	opts    Options
 	record  Record
 	version string
-	before  *Record // whose lock was taken over; nil: the application was not locked
+	before  *Record // record of the lock that was taken over; nil: the application was not locked
 
 	stop, ended chan struct{}
-	lost        context.Context // ends with its cause when the lock is lost
+	lost        context.Context // canceled with the cause when the lock is lost
 	lose        context.CancelCauseFunc
 	released    sync.Once
 }
 
-// renewals is how often a lock is renewed in its time to live. A lock that cannot be renewed is given up after
-// two thirds of that time: before another command may take it over.
+// renewals is the number of renewals per TTL. A lock that cannot be renewed is given up after two thirds of the TTL, before
+// another command may take it over.
 const renewals = 6
 
-// Acquire acquires a lock. It fails with a *HeldError where another command holds it. A lock whose process does
-// not exist any more is taken over at once if that is known here, and otherwise when it has not been renewed
-// for its time to live, as measured by the clock of this process: clocks of different machines are not compared.
+// Acquire acquires a lock. It fails with a *HeldError if another command holds the lock. If the holder's process is known here
+// to have exited, the lock is taken over at once. Otherwise it is taken over if it is not renewed for its TTL as measured by
+// this process's clock: clocks of different machines are not compared.
 func Acquire(ctx context.Context, store Store, opts Options) (*Lock, error) {
 	if opts.TTL == 0 {
 		opts.TTL = TTL
@@ -107,7 +107,7 @@ func Acquire(ctx context.Context, store Store, opts Options) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	outliving := context.WithoutCancel(ctx) // what cleans up after an interruption is still excluded
+	outliving := context.WithoutCancel(ctx) // cleanup after an interruption still needs the lock
 	l.lost, l.lose = context.WithCancelCause(outliving)
 	go l.renew(outliving, time.Now())
 	select {
@@ -120,7 +120,7 @@ func Acquire(ctx context.Context, store Store, opts Options) (*Lock, error) {
 	return nil, errors.Join(context.Cause(ctx), l.Err())
 }
 
-// acquire returns how long to wait before the application may be changed.
+// acquire acquires the lock and returns how long to wait before the application may be changed.
 func (l *Lock) acquire(ctx context.Context) (wait time.Duration, err error) {
 	for {
 		held, version, err := l.store.Read(ctx)
@@ -145,7 +145,7 @@ func (l *Lock) acquire(ctx context.Context) (wait time.Duration, err error) {
 	}
 }
 
-// judge returns no error if a lock may be taken over, and ErrChanged if it was released meanwhile.
+// judge returns nil if the lock may be taken over, and ErrChanged if it was released meanwhile.
 func (l *Lock) judge(ctx context.Context, held Record, version string) (wait time.Duration, err error) {
 	switch state := stateOf(held); {
 	case state == exited:
@@ -230,27 +230,27 @@ func (l *Lock) renewOnce(ctx context.Context) error {
 	case held.ID != l.record.ID:
 		return fmt.Errorf("%w: %s has taken it over", ErrLost, held)
 	}
-	l.version = version // the answer to an earlier renewal was lost
+	l.version = version // the response to an earlier renewal was lost
 	return nil
 }
 
-// While returns a context that ends when its parent ends, and when the lock is lost.
+// While returns a context that is canceled when its parent is canceled or the lock is lost.
 func (l *Lock) While(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	stop := context.AfterFunc(l.lost, func() { cancel(context.Cause(l.lost)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// Interrupted returns the record of the command whose lock was taken over; nil: the last command has released its lock.
+// Interrupted returns the record of the command whose lock was taken over, or nil if the previous command released its lock.
 func (l *Lock) Interrupted() *Record { return l.before }
 
-// Err returns why the lock is lost; nil: it is held.
+// Err returns the reason why the lock was lost, or nil while it is held.
 func (l *Lock) Err() error { return context.Cause(l.lost) }
 
-// releasing is how long it may take to release a lock. What is not released expires.
+// releasing is the timeout for releasing a lock. A lock that is not released expires.
 const releasing = 10 * time.Second
 
-// Release removes the lock, also where the context has ended. It does nothing where the lock is lost.
+// Release removes the lock, even if the context has ended. It does nothing if the lock was lost.
 func (l *Lock) Release(ctx context.Context) {
 	l.released.Do(func() {
 		close(l.stop)

@@ -1,15 +1,15 @@
 package lock
 
-// state is what this process knows about the process that holds a lock.
+// state is the state of the lock holder's process, as far as this process knows.
 type state int
 
 const (
-	unknown state = iota // of another host, or of an earlier boot
+	unknown state = iota // on another host, or from an earlier boot
 	running
 	exited
 )
 
-// stateOf looks for a record's process where process ids mean the same as here.
+// stateOf returns the state of a record's process if its process ID is valid here.
 func stateOf(r Record) state {
 	here := origin()
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// origin identifies the boot of this machine and the namespace of this process's id; empty: unknown.
+// origin identifies this boot of the machine and this process's PID namespace, or returns "" if they are unknown.
 func origin() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -19,15 +19,15 @@ func origin() string {
 	return strings.TrimSpace(string(boot)) + " " + namespace
 }
 
-// startOf returns when a process has started, in ticks since the boot; empty: it does not run. An id may be
-// used again, by a process that starts later.
+// startOf returns the start time of a process in ticks since boot, or "" if it is not running. It distinguishes processes that
+// reuse an ID.
 func startOf(pid int) string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
 	text := string(data)
-	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:]) // the name of a program may have spaces
+	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:]) // the program name may contain spaces
 	const state, start = 0, 19                                      // fields 3 and 22 of proc(5)
 	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
 		return ""

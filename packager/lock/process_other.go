@@ -2,7 +2,7 @@
 
 package lock
 
-// origin is unknown: a lock expires, also where its process has exited.
+// origin returns "": the state of other processes is unknown, so a lock always has to expire.
 func origin() string { return "" }
 
 func startOf(int) string { return "" }

@@ -12,18 +12,18 @@ import (
 	"github.com/docker/docker/client"
 )
 
-// labelReleased is of a config whose lock was released, and which is about to be removed. No one replaces its
-// record: it may be removed at any time.
+// labelReleased marks the config of a released lock that is about to be removed. Its record must not be replaced, because the
+// config may be removed at any time.
 const labelReleased = "io.toskose.lock.released"
 
-// inSwarm keeps a lock as the labels of a config. A swarm has one config of a name, and updates its labels only if the
-// caller names the version that it has.
+// inSwarm stores a lock in the labels of a config. Config names are unique in a swarm, and the swarm rejects an update that is
+// based on an outdated version.
 type inSwarm struct {
 	docker *client.Client
 	app    string
 }
 
-// InSwarm returns the store of an application that runs in the swarm of an engine.
+// InSwarm returns the lock store of an application that runs in the engine's swarm.
 func InSwarm(docker *client.Client, app string) Store { return inSwarm{docker, app} }
 
 func (s inSwarm) name() string { return s.app + "_toskose-lock" }
@@ -76,7 +76,7 @@ func (s inSwarm) Create(ctx context.Context, r Record) (string, error) {
 	return s.current(ctx, made.ID, r)
 }
 
-// existing returns ErrChanged if the config is a lock.
+// existing returns ErrChanged if the existing config is a lock of this application.
 func (s inSwarm) existing(ctx context.Context, conflict error) error {
 	c, _, err := s.docker.ConfigInspectWithRaw(ctx, s.name())
 	if err == nil && c.Spec.Labels[labelApp] != s.app {
@@ -85,7 +85,7 @@ func (s inSwarm) existing(ctx context.Context, conflict error) error {
 	return ErrChanged
 }
 
-// current returns the version of a config that has a record.
+// current returns the version of a config if it contains the record r.
 func (s inSwarm) current(ctx context.Context, id string, r Record) (string, error) {
 	c, _, err := s.docker.ConfigInspectWithRaw(ctx, id)
 	switch {

@@ -1,7 +1,6 @@
-// Package mounted has the secrets that the containers of an application mount that Compose
-// runs: a copy of its folder's, at a place of this machine that is the same for all folders
-// which the application is deployed from. So another folder replaces no container, and may be
-// removed. It starts no goroutine.
+// Package mounted manages the copies of secrets that the containers of a Compose application mount. The copies are at a path
+// of this machine that does not depend on the folder from which the application is deployed. Deploying from a different folder
+// therefore replaces no container, and the folder may be removed. The package starts no goroutine.
 package mounted
 
 import (
@@ -21,23 +20,23 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Secrets are those of an application on an engine.
+// Secrets are the copies of an application's secrets for one engine.
 type Secrets struct{ dir string }
 
-// Of returns the secrets of an application below a folder for those of all applications.
+// Of returns the copies of an application's secrets below root, the folder for all applications.
 func Of(root, engineID, app string) Secrets {
-	engine := sha256.Sum256([]byte(engineID)) // some engines' have colons
+	engine := sha256.Sum256([]byte(engineID)) // an engine ID may contain colons
 	return Secrets{filepath.Join(root, hex.EncodeToString(engine[:6]), app)}
 }
 
 const (
 	filesDir   = "secrets"
 	manifest   = "docker-compose.secrets.yml"
-	folderFile = "folder" // holds the folder that was taken from
+	folderFile = "folder" // contains the path of the folder that the secrets were copied from
 )
 
-// Refresh has the copies of an application hold what a folder's secrets hold by now, on every
-// engine where they are of that folder.
+// Refresh updates an application's copies with a folder's current secrets, for every engine whose copies come from that
+// folder.
 func Refresh(root, app, folder string) error {
 	engines, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,10 +48,9 @@ func Refresh(root, app, folder string) error {
 	return err
 }
 
-// Take copies the secrets that a folder's manifest has files of, and returns a Compose file
-// that names the copies. What is there keeps its inode: containers have it mounted. If own is
-// true, a copy that only one user reads belongs to that user, which only root can do; else
-// all users of the containers can read all copies.
+// Take copies the secret files that a folder's manifest lists, and returns a Compose file that refers to the copies. Existing
+// copies keep their inodes, because containers mount them. If own is true, a copy with a single reader belongs to that user,
+// which requires root; otherwise all users of the containers can read all copies.
 func (s Secrets) Take(folder string, own bool) (composeFile string, err error) {
 	sources, err := compose.SecretFiles(folder)
 	if err != nil {
@@ -83,7 +81,7 @@ func (s Secrets) Take(folder string, own bool) (composeFile string, err error) {
 	return path, files.Write(path, 0o600, data)
 }
 
-// copyTo makes a file have what another one has.
+// copyTo copies a file's content to path. An existing file is overwritten in place.
 func copyTo(path, source string) error {
 	data, err := os.ReadFile(source)
 	if err != nil {
@@ -99,8 +97,7 @@ func copyTo(path, source string) error {
 	return files.Write(path, info.Mode().Perm(), data)
 }
 
-// giveTo makes a user, by its number, the only one that can read a file; empty: nothing
-// changes.
+// giveTo makes a file readable only by a user, given by ID. It does nothing if user is empty.
 func giveTo(path, user string) error {
 	if user == "" {
 		return nil
@@ -113,8 +110,7 @@ func giveTo(path, user string) error {
 	return errors.Join(os.Chown(path, uid, 0), os.Chmod(path, mode))
 }
 
-// Follow has the copies hold what a folder's secrets hold by now, where they are of that
-// folder.
+// Follow updates the copies with the folder's current secrets, if the copies come from that folder.
 func (s Secrets) Follow(folder string) error {
 	names, sources, err := s.both(folder)
 	if err != nil {
@@ -130,8 +126,8 @@ func (s Secrets) Follow(folder string) error {
 	return nil
 }
 
-// Differing returns the names of the secrets whose copies hold something else than the
-// folder's; false: there are no copies.
+// Differing returns the names of the secrets whose copies differ from the folder's secrets. It returns false if no copies
+// exist.
 func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
 	sources, err := compose.SecretFiles(folder)
 	if err != nil {
@@ -157,7 +153,7 @@ func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
 	return slices.Compact(names), ok, nil
 }
 
-// Tidy removes the copies that the manifest of their folder has no files of.
+// Tidy removes copies that the manifest of their folder does not list.
 func (s Secrets) Tidy(folder string) error {
 	names, sources, err := s.both(folder)
 	if err != nil {
@@ -182,21 +178,21 @@ func (s Secrets) Remove() error {
 	return nil
 }
 
-// leave removes folders that nothing is in.
+// leave removes empty folders.
 func (s Secrets) leave() {
 	_ = os.Remove(s.dir)
-	_ = os.Remove(filepath.Dir(s.dir)) // of the last application of an engine
+	_ = os.Remove(filepath.Dir(s.dir)) // empty if this was the engine's last application
 }
 
 // removeProbes removes the files of calls of Seen that were killed.
 func (s Secrets) removeProbes() {
 	left, _ := filepath.Glob(filepath.Join(s.dir, ".seen.*")) // the pattern is valid
 	for _, path := range left {
-		_ = os.Remove(path) // it is in no one's way
+		_ = os.Remove(path) // a remaining file does no harm
 	}
 }
 
-// Seen asks with a file that nobody else has whether somebody sees this place.
+// Seen reports whether by, called with a newly created file, sees that file.
 func (s Secrets) Seen(by func(path string) bool) bool {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return false
@@ -213,8 +209,7 @@ func (s Secrets) Seen(by func(path string) bool) bool {
 
 func (s Secrets) file(name string) string { return filepath.Join(s.dir, filesDir, name) }
 
-// both returns the names of the copies and the folder's files; neither where they are not of
-// that folder.
+// both returns the names of the copies and the folder's secret files, or neither if the copies come from another folder.
 func (s Secrets) both(folder string) (names []string, sources map[string]compose.SecretFile, err error) {
 	from, err := os.ReadFile(filepath.Join(s.dir, folderFile))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(from) != folder {

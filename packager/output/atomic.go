@@ -12,8 +12,7 @@ import (
 	"github.com/toskose/toskose/packager/internal/files"
 )
 
-// writeAll writes every file beside its place before the first is renamed to
-// it, so that a full disk leaves what was there.
+// writeAll writes all files to temporary files before it renames the first, so that a full disk leaves the folder unchanged.
 func writeAll(dir string, all []File) (err error) {
 	var undo []func()
 	defer func() {
@@ -33,13 +32,13 @@ func writeAll(dir string, all []File) (err error) {
 			return err
 		}
 		for _, path := range made {
-			undo = append(undo, func() { _ = os.Remove(path) }) // stays if something else is in it by now
+			undo = append(undo, func() { _ = os.Remove(path) }) // fails if another file was created in it
 		}
 	}
 	all = differing(dir, all)
 	staged, err := stageAll(dir, all)
 	for _, path := range staged {
-		undo = append(undo, func() { _ = os.Remove(path) }) // is gone where it was renamed
+		undo = append(undo, func() { _ = os.Remove(path) }) // does not exist after the rename
 	}
 	if err != nil {
 		return err
@@ -52,8 +51,7 @@ func writeAll(dir string, all []File) (err error) {
 	return nil
 }
 
-// makeFolder is files.MakeFolder, which gives a folder that exists a stricter
-// mode.
+// makeFolder is like files.MakeFolder but restricts the mode of an existing folder.
 func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	info, err := os.Lstat(path)
 	if err == nil && info.IsDir() {
@@ -68,12 +66,11 @@ func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	return files.MakeFolder(path, mode)
 }
 
-// atOnce is how many files are written at the same time: a disk syncs several
-// in the time of one.
+// atOnce is the number of files written concurrently: a disk syncs several files in the time of one.
 const atOnce = 8
 
-// stageAll writes files beside their places and returns their paths there, after
-// an error only of those that were written.
+// stageAll writes temporary files and returns their paths. After an error, it returns only the paths of files that were
+// written.
 func stageAll(dir string, all []File) ([]string, error) {
 	staged := make([]string, len(all))
 	var group errgroup.Group
@@ -100,7 +97,7 @@ func stage(path string, f File) (string, error) {
 	})
 }
 
-// folders returns those that files are in, the outer ones first.
+// folders returns the folders of the files, parents first.
 func folders(dir string, files []File) []string {
 	all := []string{filepath.Clean(dir)}
 	for _, f := range files {

@@ -18,21 +18,20 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// How long certificates are valid, and how much of that has to be left for one
-// to be used again.
+// The validity of new certificates, and the minimum remaining validity of a certificate that is reused.
 const (
 	validity = 10 * 365 * 24 * time.Hour
 	leftover = validity / 4
 )
 
-// certify returns the values of all secrets that are certificates or their keys:
-// those of an earlier run where they are still good, else new ones.
+// certify returns the values of all secrets that are certificates or keys. It reuses values of an earlier run that are still
+// valid.
 func certify(secrets []packager.Secret, old map[string]string, now time.Time) (map[string]string, error) {
 	values := map[string]string{}
 	if !slices.ContainsFunc(secrets, func(s packager.Secret) bool { return s.TLS != nil }) {
 		return values, nil
 	}
-	was := func(name string) string { // a password's file ends in no line break, so none was read
+	was := func(name string) string { // restores the line break that readCredentials trims
 		if old[name] == "" {
 			return ""
 		}
@@ -76,14 +75,14 @@ func keyOf(secrets []packager.Secret, service string) string {
 	return secrets[i].Name
 }
 
-// certificate is a certificate and its key, as PEM and parsed.
+// certificate is a certificate and its key, in PEM and parsed.
 type certificate struct {
 	cert, key string
 	leaf      *x509.Certificate
 	signer    *ecdsa.PrivateKey
 }
 
-// parse parses the PEM and reports whether the two belong together.
+// parse parses the PEM data and reports whether the key belongs to the certificate.
 func (c *certificate) parse() bool {
 	pair, err := tls.X509KeyPair([]byte(c.cert), []byte(c.key))
 	if err != nil {
@@ -95,18 +94,18 @@ func (c *certificate) parse() bool {
 	return ok && c.leaf != nil
 }
 
-// reusable reports whether a certificate can be used again.
+// reusable reports whether a certificate is valid for long enough, for these names, and signed by ca.
 func (c *certificate) reusable(ca certificate, names []string, now time.Time) bool {
 	return c.parse() && c.leaf.CheckSignatureFrom(ca.leaf) == nil && lasts(c.leaf, now) && c.covers(names)
 }
 
-// covers reports whether a certificate is for these names and no others.
+// covers reports whether a certificate is for exactly these names.
 func (c *certificate) covers(names []string) bool {
 	hosts, addresses := split(names)
 	return slices.Equal(c.leaf.DNSNames, hosts) && slices.EqualFunc(c.leaf.IPAddresses, addresses, net.IP.Equal)
 }
 
-// split returns which of some names are addresses.
+// split separates host names and IP addresses.
 func split(names []string) (hosts []string, addresses []net.IP) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
@@ -122,7 +121,7 @@ func lasts(c *x509.Certificate, now time.Time) bool {
 	return now.After(c.NotBefore) && now.Add(leftover).Before(c.NotAfter)
 }
 
-// authority returns the certificate that signs: the earlier one, or a new one.
+// authority returns the earlier authority if it is still valid, or a new one.
 func authority(cert, key string, now time.Time) (certificate, error) {
 	was := certificate{cert: cert, key: key}
 	if was.parse() && was.leaf.IsCA && lasts(was.leaf, now) {
@@ -131,8 +130,8 @@ func authority(cert, key string, now time.Time) (certificate, error) {
 	return newAuthority("", now)
 }
 
-// newAuthority returns one whose name has a number, so that servers can tell by which of
-// several a client's certificate is to be signed.
+// newAuthority returns a new authority. The number in its name lets servers select which of several authorities must have signed a
+// client's certificate.
 func newAuthority(number string, now time.Time) (certificate, error) {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "Toskose: the application's own authority", SerialNumber: number}, IsCA: true, BasicConstraintsValid: true,
@@ -141,8 +140,7 @@ func newAuthority(number string, now time.Time) (certificate, error) {
 	return issue(template, nil, now)
 }
 
-// issue makes the certificate of a service. A unit shows it to the manager and,
-// when it asks itself for its health, to itself.
+// issue creates the certificate of a service. A unit presents it to the manager, and to itself for its health check.
 func (c *certificate) issue(of *packager.TLS, now time.Time) (certificate, error) {
 	hosts, addresses := split(of.Names)
 	return issue(&x509.Certificate{
@@ -151,7 +149,7 @@ func (c *certificate) issue(of *packager.TLS, now time.Time) (certificate, error
 	}, c, now)
 }
 
-// issue signs a template by an authority, or by itself.
+// issue signs a template by an authority, or self-signs it if by is nil.
 func issue(template *x509.Certificate, by *certificate, now time.Time) (certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -181,10 +179,10 @@ func issue(template *x509.Certificate, by *certificate, now time.Time) (certific
 	return out, nil
 }
 
-// Certificate is one with its key, in PEM.
+// Certificate is a certificate with its key, in PEM.
 type Certificate struct{ Cert, Key string }
 
-// NewAuthority returns one that signs certificates, and whose name no other has.
+// NewAuthority returns a new authority with a unique name.
 func NewAuthority(now time.Time) (Certificate, error) {
 	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
 	if err != nil {
@@ -194,8 +192,7 @@ func NewAuthority(now time.Time) (Certificate, error) {
 	return Certificate{made.cert, made.key}, err
 }
 
-// Reissue returns a certificate for the same names as another, with a new key, signed by an
-// authority.
+// Reissue returns a certificate for the same names as an old one, with a new key, signed by an authority.
 func Reissue(old string, by Certificate, now time.Time) (Certificate, error) {
 	block, _ := pem.Decode([]byte(old))
 	if block == nil {

@@ -22,7 +22,7 @@ import (
 // UnfinishedRotation returns an error if a rotation of the folder's secrets is in progress or was interrupted.
 func UnfinishedRotation(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, SecretsDir, packager.RotationFile)); dir == "" || err != nil {
-		return nil //nolint:nilerr // there is no rotation
+		return nil //nolint:nilerr // no rotation
 	}
 	return fmt.Errorf("the secrets of %q are being replaced: run `toskose rotate %s` to finish", dir, dir)
 }

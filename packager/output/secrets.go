@@ -20,22 +20,22 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-// SecretsDir is the folder of the secrets' values, in an output folder.
+// SecretsDir is the folder of the secret values in an output folder.
 const SecretsDir = "secrets"
 
-// swarmName is what a Swarm calls a secret with a certain value.
+// swarmName is the suffix of a secret's name in a Swarm, with a digest of the value it belongs to.
 type swarmName struct {
 	Suffix string `json:"suffix"`
 	Digest string `json:"sha256"` // of the value
-	// First is the suffix that manifests had before the value was replaced while the application
-	// ran: what secrets hold tells no release from another. Empty: it was not.
+	// First is the suffix that the manifests had before the secret was rotated, or empty if it was not. It keeps the release
+	// ID independent of rotations.
 	First string `json:"first,omitempty"`
 }
 
-// Secrets are an application's secrets as a target names them.
+// Secrets are an application's secrets as targets need them.
 type Secrets struct {
-	External bool              // somebody else makes them; there are no values
-	Suffixes map[string]string // what ends the name of each, because a Swarm's secret cannot change
+	External bool              // the secrets are external and have no values here
+	Suffixes map[string]string // suffix of each secret's name; needed because secrets of a Swarm are immutable
 }
 
 // credentials are the values of an application's secrets.
@@ -45,8 +45,8 @@ type credentials struct {
 	authority string // the key that signs certificates; empty: there are none
 }
 
-// settle sets each secret to the user's value, else the one it had, else what it
-// begins with, else a new one. A Swarm secret cannot change, so its name does when the value differs.
+// settle determines the value of each secret: the user's value, else the earlier one, else its initial value, else a generated
+// one. A changed value gets a new suffix, because secrets of a Swarm are immutable.
 func settle(secrets []packager.Secret, old credentials, random io.Reader, today time.Time) (credentials, error) {
 	now := credentials{values: map[string]string{}, names: map[string]swarmName{}}
 	certificates, err := certify(secrets, old.values, today)
@@ -81,7 +81,7 @@ func settle(secrets []packager.Secret, old credentials, random io.Reader, today 
 	return now, nil
 }
 
-// Password draws one.
+// Password returns a random password.
 func Password(random io.Reader) (string, error) {
 	drawn, err := draw(random, 25)
 	return strings.ToLower(base32.StdEncoding.EncodeToString(drawn)), err
@@ -103,8 +103,7 @@ func (c credentials) secrets() Secrets {
 	return out
 }
 
-// files are the secrets' values, the names that Swarm has for them, and curl's
-// way to log in at the manager.
+// files returns the files of the secret values, the Swarm names, and curl's netrc file for the manager.
 func (c credentials) files(plan *packager.Plan) ([]File, error) {
 	names, err := json.MarshalIndent(c.names, "", "  ")
 	if err != nil {
@@ -112,7 +111,7 @@ func (c credentials) files(plan *packager.Plan) ([]File, error) {
 	}
 	var files []File
 	for _, s := range plan.Secrets {
-		// Read by containers of any user; it is the folder that protects them.
+		// Containers with any user read it; the folder's mode protects it.
 		files = append(files, File{filepath.Join(SecretsDir, s.Name), 0o644, []byte(c.values[s.Name])})
 	}
 	if c.authority != "" {
@@ -137,14 +136,14 @@ func readNames(dir string) (map[string]swarmName, error) {
 	return names, nil
 }
 
-// Suffixes returns what ends the names of the secrets of an output folder. It is random,
-// and another where the value is another: so it tells values apart without telling of them.
+// Suffixes returns the suffixes of the secrets' names of an output folder. A suffix is random and changes with the value, so
+// it identifies a value without revealing it.
 func Suffixes(dir string) (map[string]string, error) {
 	names, err := readNames(dir)
 	return credentials{names: names}.secrets().Suffixes, err
 }
 
-// readCredentials reads what an earlier run left in an output folder.
+// readCredentials reads the credentials that an earlier run wrote to an output folder.
 func readCredentials(dir string, secrets []packager.Secret) (credentials, error) {
 	old := credentials{values: map[string]string{}}
 	var err error
@@ -165,7 +164,7 @@ func readCredentials(dir string, secrets []packager.Secret) (credentials, error)
 	return old, nil
 }
 
-// netrc lets curl log in at the manager: --netrc-file secrets/netrc.
+// netrc returns curl's netrc file for the manager: --netrc-file secrets/netrc.
 func netrc(user, password string, machines ...string) string {
 	machines = append([]string{"localhost", "127.0.0.1"}, machines...)
 	var b strings.Builder
@@ -178,7 +177,7 @@ func netrc(user, password string, machines ...string) string {
 	return b.String()
 }
 
-// netrcToken quotes what would not be one token; curl reads that from 7.84 on.
+// netrcToken quotes a token if necessary. curl supports quoted tokens since 7.84.
 func netrcToken(s string) string {
 	if !strings.ContainsAny(s, " \t\"\\") {
 		return s
@@ -186,32 +185,31 @@ func netrcToken(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// UsersFile is the file of the manager's users, in an output folder.
+// UsersFile returns the path of the file of the manager's users in an output folder.
 func UsersFile(dir string) string { return filepath.Join(dir, SecretsDir, packager.ManagerUsers) }
 
-// AuthorityFile is the certificate that has signed all others, in an output folder.
+// AuthorityFile returns the path of the authority's certificate in an output folder.
 func AuthorityFile(dir string) string { return filepath.Join(dir, SecretsDir, packager.TLSAuthority) }
 
-// CertificateFile is the user's certificate of the manager's API, in an output folder.
+// CertificateFile returns the path of the user's own certificate of the manager's API in an output folder.
 func CertificateFile(dir string) string {
 	return filepath.Join(dir, SecretsDir, packager.ManagerCertificate)
 }
 
-// ManagerPassword reads the password that was given to the manager or generated
-// for it.
+// ManagerPassword reads the manager's password.
 func ManagerPassword(dir string) (string, error) { return PasswordIn(ManagerPasswordFile(dir)) }
 
-// ManagerPasswordFile is where that is.
+// ManagerPasswordFile returns the path of the manager's password in an output folder.
 func ManagerPasswordFile(dir string) string {
 	return filepath.Join(dir, SecretsDir, packager.ManagerPassword)
 }
 
-// PasswordIn reads the password of a file.
+// PasswordIn reads the password in a file.
 func PasswordIn(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the manager's password: %w", err)
 	}
-	first, _, _ := strings.Cut(string(data), "\n") // there is another while it is replaced
+	first, _, _ := strings.Cut(string(data), "\n") // during a rotation, the second line is the other valid password
 	return strings.TrimRight(first, "\r"), nil
 }

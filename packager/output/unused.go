@@ -11,12 +11,12 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// unused returns the secrets that were written before and are none of the application's
-// now. One that a container still has stays one until the next time.
+// unused returns the secrets that an earlier run wrote and the application no longer has. A secret that a container still
+// mounts is kept until the next run.
 func (c credentials) unused(dir string, old credentials, mounted func(path string) bool) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(old.names)) {
 		if _, ok := c.names[name]; ok || !filepath.IsLocal(name) || filepath.Base(name) != name {
-			continue // it is used, or toskose has not written it
+			continue // in use, or not written by toskose
 		}
 		path, err := filepath.Abs(filepath.Join(dir, SecretsDir, name))
 		if err == nil && mounted != nil && mounted(path) {

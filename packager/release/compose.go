@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// composeFile is what of a Compose file is read.
+// composeFile contains the parts of a Compose file that are compared.
 type composeFile struct {
 	Services map[string]map[string]any        `yaml:"services"`
 	Volumes  map[string]map[string]any        `yaml:"volumes"`
@@ -31,7 +31,7 @@ func (c *Contents) readCompose(dir string, target Target) error {
 	for name, service := range file.Services {
 		if whole := local.Services[name]; whole["image"] != nil {
 			file.Services[name] = whole
-		} else { // an earlier version wrote only what differs
+		} else { // an earlier version wrote only the differences
 			merge(service, whole)
 		}
 		nodes[name] = labelOf(file.Services[name], packager.LabelNode, name)
@@ -50,7 +50,7 @@ func (c *Contents) readCompose(dir string, target Target) error {
 	return nil
 }
 
-// labelOf is a label of a service's containers.
+// labelOf returns a label of a service's containers, or otherwise if it is not set.
 func labelOf(service map[string]any, label, otherwise string) string {
 	labels, _ := service["labels"].(map[string]any)
 	if value, ok := labels[label].(string); ok {
@@ -59,12 +59,12 @@ func labelOf(service map[string]any, label, otherwise string) string {
 	return otherwise
 }
 
-// endsItself reports whether a container has done its work when it has ended.
+// endsItself reports whether a container is expected to exit: it is a job, or is not restarted.
 func endsItself(service map[string]any) bool {
 	return labelOf(service, packager.LabelJob, "") != "" || service["restart"] == "no"
 }
 
-// dependencies are the nodes that a service is started after.
+// dependencies returns the nodes that a service is started after.
 func dependencies(service map[string]any, nodes map[string]string) (all []string) {
 	names, _ := service["depends_on"].([]any)
 	for _, name := range names {
@@ -74,7 +74,7 @@ func dependencies(service map[string]any, nodes map[string]string) (all []string
 	return all
 }
 
-// merge adds what a second Compose file says of a service.
+// merge merges the service of a second Compose file into the first.
 func merge(into, more map[string]any) {
 	for key, value := range more {
 		a, both := into[key].(map[string]any)
@@ -86,16 +86,16 @@ func merge(into, more map[string]any) {
 	}
 }
 
-// effects are what keys of a service's `deploy` do that do not replace its containers. To a
-// Swarm these are the service's own affair. Compose 1 takes none of them, but Compose 2 has a
-// digest of all but the replicas; and it is not known which of the two deploys.
+// effects lists the keys of a service's `deploy` whose changes do not replace its containers, by target. In a Swarm they
+// concern only the service. Compose 1 ignores them, but Compose 2 replaces a container if any of them except the replicas
+// changes. The version that will deploy is not known.
 var effects = map[Target]map[string]Effect{
 	Swarm:   {"replicas": stays, "labels": stays, "update_config": stays, "rollback_config": stays, "placement": moves},
 	Compose: {"replicas": stays},
 }
 
-// container reads a service. Compose replaces its container where anything differs: to
-// Compose 1, also what it depends on.
+// container returns the attributes of a service. Compose replaces its container if any of them differs; for Compose 1, they
+// include the dependencies.
 func (f composeFile) container(service map[string]any, dir string, target Target) Container {
 	c := Container{}
 	c.set("image", plain(entry[any](service, "image")), replaces)
@@ -109,7 +109,7 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 	for _, v := range list(service, "volumes") {
 		source := plain(v["source"])
 		c.set(fmt.Sprintf("mount %v", v["target"]), source, replaces)
-		if volume := f.Volumes[source]; target == Swarm { // its tasks make it
+		if volume := f.Volumes[source]; target == Swarm { // its tasks create the volume
 			c.flatten("volume "+source, volume, replaces)
 		}
 	}
@@ -123,7 +123,7 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 		if user := secretUser(s, name, source); user != "" {
 			c.set("secret "+name+" user", user, replaces)
 		}
-		if target == Compose { // which mounts the file
+		if target == Compose { // Compose mounts the file
 			c["secret "+name] = Attribute{Value: secretDigest(dir, name), Coming: replaces, Hidden: true}
 		}
 	}
@@ -132,15 +132,15 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 		c.flatten("deploy."+key, entry[any](deploy, key), effect)
 	}
 	c.flatten("deploy", deploy, replaces)
-	if target == Swarm { // which starts all at once
+	if target == Swarm { // a Swarm starts all services at once
 		delete(service, "depends_on")
 	}
 	c.flatten("", service, replaces)
 	return c
 }
 
-// secretUser returns the number of the only user that reads a secret; empty: all do. On a
-// single engine it ends the name of the user's own copy.
+// secretUser returns the ID of the only user that reads a secret, or "" if all users read it. On a single engine, the user ID
+// is the suffix of the secret's name.
 func secretUser(ref map[string]any, name, source string) string {
 	if uid, ok := ref["uid"].(string); ok {
 		return uid
@@ -149,8 +149,7 @@ func secretUser(ref map[string]any, name, source string) string {
 	return strings.TrimPrefix(user, ".")
 }
 
-// portOf is one that is published, in either form: ADDRESS:PUBLISHED:TARGET/PROTOCOL is that
-// of an address.
+// portOf returns a published port in the long or short syntax. The short syntax is ADDRESS:PUBLISHED:TARGET/PROTOCOL.
 func portOf(port any) (key, value string) {
 	long, ok := port.(map[string]any)
 	if !ok {

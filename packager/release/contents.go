@@ -17,7 +17,7 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Target is how a folder is deployed: it says what replaces a container.
+// Target is a deployment target. It determines which changes replace a container.
 type Target string
 
 // The targets.
@@ -27,45 +27,44 @@ const (
 	Kubernetes Target = "kubernetes"
 )
 
-// Contents is what a folder deploys, as far as releases differ in it.
+// Contents is the part of a release that is compared.
 type Contents struct {
 	Release    string
-	Target     Target                        // that it is read for
-	Containers map[string]Container          // by the names of nodes
+	Target     Target                        // the target that it was read for
+	Containers map[string]Container          // by node
 	Components map[string]packager.Component //
-	Volumes    map[string]Container          // the application's, and those of units
+	Volumes    map[string]Container          // volumes of the application and of units
 	Host       []packager.HostPath           // paths of the machine that the application uses
 
-	// Ending are containers that end by themselves, with those that they are started after.
-	// Compose 1 replaces one that has ended together with any of these.
+	// Ending maps containers that are expected to exit to the nodes that they are started after. If one of those nodes is
+	// replaced, Compose 1 also replaces the exited container.
 	Ending map[string][]string
 }
 
-// Container is what of a container differs, by what people call it: "image", "env NAME".
+// Container maps the attributes of a container, such as "image" and "env NAME", to their values.
 type Container map[string]Attribute
 
-// Attribute is one of them.
+// Attribute is the value of an attribute.
 type Attribute struct {
 	Value  string
-	Effect Effect // where the value differs
-	Coming Effect // where it comes or goes, if that is more
-	Hidden bool   // the value is a secret's digest, and never shown
+	Effect Effect // effect of a changed value
+	Coming Effect // effect of adding or removing the attribute, if greater
+	Hidden bool   // the value is a secret's digest and is never shown
 }
 
-// Replaces reports whether a container is replaced where the value differs.
+// Replaces reports whether a changed value replaces the container.
 func (a Attribute) Replaces() bool { return a.Effect == replaces }
 
-// Effect is what becomes of a container of which an attribute differs.
+// Effect is the effect of a change on a container.
 type Effect int
 
 const (
 	stays    Effect = iota
-	moves           // it is replaced where its machine does not suit any more
+	moves           // replaced if its machine no longer satisfies the placement
 	replaces        //
 )
 
-// Read reads what a folder deploys. An empty target is the one that the folder is for, as
-// deploy has it on an engine that is in no swarm.
+// Read reads the release in a folder. An empty target is the folder's default on an engine that is not in a swarm.
 func Read(dir string, target Target) (Contents, error) {
 	if target == "" {
 		target = TargetOf(dir)
@@ -92,7 +91,7 @@ func Read(dir string, target Target) (Contents, error) {
 	return c, readYAML(filepath.Join(dir, output.ComponentsFile), &c.Components, true)
 }
 
-// TargetOf is the target that a folder is for.
+// TargetOf returns the default target of a folder.
 func TargetOf(dir string) Target {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
@@ -107,7 +106,7 @@ func TargetOf(dir string) Target {
 	return Kubernetes
 }
 
-// readYAML reads a file, which may be left out if it is said to be optional.
+// readYAML reads a YAML file. An optional file may be missing.
 func readYAML(path string, into any, optional bool) error {
 	data, err := os.ReadFile(path)
 	if optional && errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +121,7 @@ func readYAML(path string, into any, optional bool) error {
 	return nil
 }
 
-// secretDigest tells the values of a secret apart; empty: it is external.
+// secretDigest returns a digest of a secret's value, or "" for an external secret.
 func secretDigest(dir, file string) string {
 	data, err := os.ReadFile(filepath.Join(dir, output.SecretsDir, file))
 	if err != nil {
@@ -136,7 +135,7 @@ func (c Container) set(key, value string, effect Effect) {
 	c[key] = Attribute{Value: value, Effect: effect}
 }
 
-// add adds one of which there may be several by the same name.
+// add adds an attribute, joining values that have the same key.
 func (c Container) add(key, value string, effect Effect) {
 	if a, ok := c[key]; ok {
 		value = a.Value + " and " + value
@@ -144,7 +143,7 @@ func (c Container) add(key, value string, effect Effect) {
 	c.set(key, value, effect)
 }
 
-// flatten adds all that is in a value, by the keys that lead to it.
+// flatten adds all values in a nested map, with keys joined by dots.
 func (c Container) flatten(key string, value any, effect Effect) {
 	if value == nil {
 		return
@@ -158,7 +157,7 @@ func (c Container) flatten(key string, value any, effect Effect) {
 	c.set(key, plain(value), effect)
 }
 
-// plain is a value as people read it.
+// plain returns the readable form of a value.
 func plain(value any) string {
 	if s, ok := value.(string); ok {
 		return strings.ReplaceAll(s, "$$", "$")
@@ -170,14 +169,14 @@ func plain(value any) string {
 	return string(data)
 }
 
-// entry returns what a map has, and leaves the rest in it.
+// entry removes an entry from a map and returns its value.
 func entry[T any](m map[string]any, key string) T {
 	v, _ := m[key].(T)
 	delete(m, key)
 	return v
 }
 
-// list returns a list of maps that a map has.
+// list removes a list of maps from a map and returns it.
 func list(m map[string]any, key string) (all []map[string]any) {
 	for _, v := range entry[[]any](m, key) {
 		if one, ok := v.(map[string]any); ok {

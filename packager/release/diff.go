@@ -8,15 +8,15 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// Diff is what differs between two releases.
+// Diff lists the differences between two releases.
 type Diff struct {
-	From       string          `json:"from"` // ids
+	From       string          `json:"from"` // release IDs
 	To         string          `json:"to"`
-	Target     Target          `json:"target"` // which deploys them
+	Target     Target          `json:"target"` // the target that the releases are deployed to
 	Containers []ContainerDiff `json:"containers"`
 	Components []ComponentDiff `json:"components"`
 	Volumes    []VolumeDiff    `json:"volumes"`
-	Host       []HostUse       `json:"host,omitempty"` // what the newer release uses of its machine
+	Host       []HostUse       `json:"host,omitempty"` // paths of the machine that the newer release uses
 }
 
 // HostUse is a path of the machine that the newer release uses.
@@ -25,54 +25,54 @@ type HostUse struct {
 	Added bool `json:"added,omitempty"` // the older release does not use it
 }
 
-// What happens to a container, a component or a volume.
+// The changes of a container, a component or a volume.
 const (
 	Added    = "added"
 	Removed  = "removed"
-	Replaced = "replaced"          // a container: with an empty one
-	Moved    = "replaced if moved" // a container: where its machine does not suit any more
-	Updated  = "updated"           // a container: it runs on
+	Replaced = "replaced"          // a container: by a new, empty one
+	Moved    = "replaced if moved" // a container: replaced if its machine no longer satisfies the placement
+	Updated  = "updated"           // a container: keeps running
 	Changed  = "changed"
-	Again    = "created again" // a component that has not changed: its container is replaced
+	Again    = "created again" // an unchanged component whose container is replaced
 )
 
-// ContainerDiff is what differs of a container.
+// ContainerDiff is the difference of a container.
 type ContainerDiff struct {
 	Name    string   `json:"name"`
 	Change  string   `json:"change"`
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Change is of one attribute. Values of secrets are left out.
+// Change is the difference of one attribute. It does not contain values of secrets.
 type Change struct {
 	What string `json:"what"`
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
 
-// ComponentDiff is what differs of a component, or why it is to be created again.
+// ComponentDiff is the difference of a component, or says that an unchanged component must be created again.
 type ComponentDiff struct {
 	Name      string   `json:"name"`
 	Container string   `json:"container"`
 	Change    string   `json:"change"`
 	What      []string `json:"what,omitempty"`
-	Again     bool     `json:"again"` // its container is replaced or new: it is to be created
+	Again     bool     `json:"again"` // its container is replaced or new, so the component must be created
 }
 
-// VolumeDiff is what differs of a volume.
+// VolumeDiff is the difference of a volume.
 type VolumeDiff struct {
 	Name    string   `json:"name"`
 	Change  string   `json:"change"`
 	Changes []Change `json:"changes,omitempty"`
 }
 
-// Same reports whether nothing differs that is deployed.
+// Same reports whether the releases do not differ.
 func (d Diff) Same() bool { return len(d.Containers)+len(d.Components)+len(d.Volumes) == 0 }
 
-// Replaced are the containers that are replaced.
+// Replaced returns the containers that are replaced.
 func (d Diff) Replaced() []string { return d.changed(Replaced) }
 
-// Moved are those that are replaced where their machines do not suit any more.
+// Moved returns the containers that are replaced if their machines no longer satisfy the placement.
 func (d Diff) Moved() []string { return d.changed(Moved) }
 
 func (d Diff) changed(how string) (names []string) {
@@ -84,7 +84,7 @@ func (d Diff) changed(how string) (names []string) {
 	return names
 }
 
-// Again are the components that are to be created, because their container is a new one.
+// Again returns the components that must be created because their container is new.
 func (d Diff) Again() (names []string) {
 	for _, c := range d.Components {
 		if c.Again {
@@ -94,7 +94,7 @@ func (d Diff) Again() (names []string) {
 	return names
 }
 
-// Compare returns what differs between two releases of an application.
+// Compare returns the differences between two releases of an application.
 func Compare(from, to Contents) Diff {
 	d := Diff{From: from.Release, To: to.Release, Target: to.Target, Containers: []ContainerDiff{}, Components: []ComponentDiff{}, Volumes: []VolumeDiff{}}
 	d.compareContainers(from, to)
@@ -121,7 +121,7 @@ func Compare(from, to Contents) Diff {
 	return d
 }
 
-// compareContainers finds which differ, and which are replaced together with others.
+// compareContainers adds the containers that differ, and the containers that are replaced together with them.
 func (d *Diff) compareContainers(from, to Contents) {
 	found := map[string]ContainerDiff{}
 	for _, name := range keys(from.Containers, to.Containers) {
@@ -149,7 +149,7 @@ func (d *Diff) compareContainers(from, to Contents) {
 	}
 }
 
-// keys are those of either map.
+// keys returns the sorted keys of both maps.
 func keys[V any](a, b map[string]V) []string {
 	all := maps.Clone(a)
 	if all == nil {
@@ -159,8 +159,7 @@ func keys[V any](a, b map[string]V) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// changes returns how one of two maps' entries differ, and what becomes of what they are of.
-// Empty: they do not.
+// changes compares the entries of two maps and returns the effect of the differences. change is empty if they are equal.
 func changes(from, to map[string]Container, name string) (change string, all []Change, effect Effect) {
 	a, was := from[name]
 	b, is := to[name]
@@ -190,7 +189,7 @@ func changes(from, to map[string]Container, name string) (change string, all []C
 	return change, all, effect
 }
 
-// shown is a value as people see that there is one.
+// shown returns the displayed form of a value: an existing empty value is shown as "".
 func (a Attribute) shown(there bool) string {
 	if there && a.Value == "" {
 		return `""`
@@ -198,7 +197,7 @@ func (a Attribute) shown(there bool) string {
 	return a.Value
 }
 
-// rank has the image first.
+// rank sorts the image first.
 func rank(what string) int {
 	if what == "image" {
 		return 0
@@ -206,7 +205,7 @@ func rank(what string) int {
 	return 1
 }
 
-// another stands for a value that is not shown.
+// another returns the text shown instead of a hidden value.
 func another(had, has bool) string {
 	switch {
 	case !had:
@@ -234,7 +233,7 @@ func compareComponents(from, to map[string]packager.Component, name string) Comp
 	return c
 }
 
-// differing says what differs of a component.
+// differing lists the differences of a component.
 func differing(a, b packager.Component) (what []string) {
 	if a.Node != b.Node {
 		what = append(what, "container, was "+a.Node)
@@ -254,7 +253,7 @@ func differing(a, b packager.Component) (what []string) {
 			what = append(what, "operation "+name)
 		}
 	}
-	if a.Requires != b.Requires && a.Requires != "" && b.Requires != "" { // an earlier version did not note it
+	if a.Requires != b.Requires && a.Requires != "" && b.Requires != "" { // an earlier version did not record it
 		what = append(what, "what it requires")
 	}
 	if a.Task != b.Task && a.Task != "" && b.Task != "" {
@@ -267,7 +266,7 @@ func differing(a, b packager.Component) (what []string) {
 	return what
 }
 
-// protocols says what differs of two protocols: states and transitions that came and went.
+// protocols lists the states and transitions that were added or removed between two protocols.
 func protocols(a, b packager.Component) (what []string) {
 	if a.Initial != b.Initial {
 		what = append(what, "initial state "+b.Initial)

@@ -15,18 +15,17 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// KeptDir is the folder, in an output folder, of copies of what was deployed from it:
-// packaging again into the same folder does not lose the release before. Nobody else may
-// read it, as there are secrets in it.
+// KeptDir is the folder with copies of deployed releases, in an output folder, so that packaging again into the folder does
+// not lose the previous release. It contains secrets, so only its owner can read it.
 const KeptDir = "releases"
 
-// logsFile is in that folder: the logs of engines that keep none themselves, by their ids.
+// logsFile in KeptDir contains the logs of engines that do not store them, by engine ID.
 const logsFile = "deployed.json"
 
-// keptOf is where a folder has the copy of a release.
+// keptOf returns the path of the copy of a release in a folder.
 func keptOf(dir, id string) string { return filepath.Join(dir, KeptDir, id) }
 
-// Keep copies what a folder deploys, with its secrets, to where [Return] finds it.
+// Keep copies the release in a folder, including its secrets, for [Return].
 func Keep(dir, id string) error {
 	names, err := output.Files(dir)
 	if err != nil {
@@ -50,10 +49,10 @@ func Keep(dir, id string) error {
 	return nil
 }
 
-// goalFile is the goal that an application had when a release of it was replaced.
+// goalFile contains the goal of the application at the time the release was replaced.
 const goalFile = "goal.json"
 
-// KeepGoal keeps a goal with the copy of a record's release; nil: it had none.
+// KeepGoal stores a goal with the copy of a record's release. A nil goal removes the stored one.
 func KeepGoal(r Record, goal []byte) error {
 	dir := keptOf(r.Folder, r.Release)
 	if _, err := os.Stat(dir); err != nil {
@@ -69,7 +68,7 @@ func KeepGoal(r Record, goal []byte) error {
 	return write(filepath.Join(dir, goalFile), 0o600, goal)
 }
 
-// Goal returns the goal that was kept with a record's release; nil: none.
+// Goal returns the goal stored with a record's release, or nil.
 func Goal(r Record) []byte {
 	goal, err := os.ReadFile(filepath.Join(keptOf(r.Folder, r.Release), goalFile))
 	if err != nil {
@@ -78,7 +77,7 @@ func Goal(r Record) []byte {
 	return goal
 }
 
-// Forget removes the copies of releases that no log has any more.
+// Forget removes the copies of releases that are no longer in any log.
 func Forget(dir string, log Log) error {
 	kept, err := os.ReadDir(filepath.Join(dir, KeptDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +96,8 @@ func Forget(dir string, log Log) error {
 	return nil
 }
 
-// Find returns where the files of a record's release are: its folder or, where that holds
-// another release now, the copy in it.
+// Find returns the folder with the files of a record's release: the record's folder or, if it now contains another release,
+// the copy in it.
 func Find(r Record) (dir string, err error) {
 	for _, dir := range []string{r.Folder, keptOf(r.Folder, r.Release)} {
 		if id, err := ID(dir); err == nil && id == r.Release {
@@ -115,8 +114,8 @@ func Find(r Record) (dir string, err error) {
 	return "", fmt.Errorf("release %s was deployed from %q by %s, which holds release %s now, and no copy of it", r.Release, r.Folder, r.By, id)
 }
 
-// Return makes a record's folder hold its release again, and returns the folder. Secrets
-// are the application's: only those that are gone come back, and the copy gets the others.
+// Return restores a record's release in its folder, and returns the folder. Secrets belong to the application, not the
+// release: only missing ones are restored, and the others are updated in the copy.
 func Return(r Record) (dir string, err error) {
 	from, err := Find(r)
 	if err != nil || from == r.Folder {
@@ -165,7 +164,7 @@ func returnSecrets(dir, from string) error {
 	return returnNames(filepath.Join(dir, output.SecretsDir), filepath.Join(from, output.SecretsDir))
 }
 
-// returnNames has what a Swarm calls secrets as the manifests that came back have it.
+// returnNames restores the Swarm names of secrets that the restored manifests refer to.
 func returnNames(dir, from string) error {
 	var now, then map[string]json.RawMessage
 	for path, names := range map[string]*map[string]json.RawMessage{dir: &now, from: &then} {
@@ -195,12 +194,10 @@ func returnNames(dir, from string) error {
 	return write(filepath.Join(dir, packager.SecretNamesFile), 0o600, append(data, '\n'))
 }
 
-// ReadLog reads the log of an engine that keeps none itself, of an application, from a folder
-// that it was deployed from.
+// ReadLog returns the log of an engine that does not store it, from the folder that the application was deployed from.
 func ReadLog(dir, engine string) Log { return readLogs(dir)[engine] }
 
-// ByCompose reports whether a folder has the log of an engine that Compose has deployed it on;
-// of any, where the engine is not known.
+// ByCompose reports whether a folder was deployed on an engine with Compose; on any engine if engine is empty.
 func ByCompose(dir, engine string) bool {
 	logs := readLogs(dir)
 	if engine == "" {
@@ -218,7 +215,7 @@ func readLogs(dir string) map[string]Log {
 	return logs
 }
 
-// WriteLog writes the log of such an engine; an empty one is removed.
+// WriteLog writes the log of an engine that does not store it. An empty log is removed.
 func WriteLog(dir, engine string, log Log) error {
 	if _, err := os.Stat(filepath.Join(dir, KeptDir)); err != nil && len(log) == 0 {
 		return nil
@@ -238,8 +235,7 @@ func WriteLog(dir, engine string, log Log) error {
 	return write(filepath.Join(dir, KeptDir, logsFile), 0o600, append(data, '\n'))
 }
 
-// copyFile copies a file with its mode; one that is the same already is left alone, as
-// containers may have it mounted.
+// copyFile copies a file with its mode. It does not touch an identical file, because containers may mount it.
 func copyFile(to, from string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// kustomization is what of one is read.
+// kustomization contains the parts of a kustomization that are compared.
 type kustomization struct {
 	Namespace string
 	Resources []string
@@ -24,12 +24,12 @@ type kustomization struct {
 		Name    string
 		Files   []string
 		Options struct {
-			Keeps bool `yaml:"disableNameSuffixHash"` // its name, whatever it holds
+			Keeps bool `yaml:"disableNameSuffixHash"` // the name does not depend on the content
 		}
 	} `yaml:"secretGenerator"`
 }
 
-// readKubernetes reads the manifests that a kustomization names.
+// readKubernetes reads the manifests that a kustomization lists.
 func (c *Contents) readKubernetes(dir string) error {
 	var k kustomization
 	if err := readYAML(filepath.Join(dir, kubernetes.Kustomization), &k, false); err != nil {
@@ -53,8 +53,8 @@ func (c *Contents) readKubernetes(dir string) error {
 	return nil
 }
 
-// secrets are the attributes of pods that have some of them. One whose name ends in a
-// digest is another one where it holds another value; pods read the others again.
+// secrets returns the pod attributes of the kustomization's secrets. A changed value replaces the pods if the secret's name
+// contains a digest; otherwise pods reload the secret.
 func (k kustomization) secrets(dir string) map[string]Attribute {
 	all := map[string]Attribute{}
 	for _, s := range k.Secrets {
@@ -87,15 +87,15 @@ func readDocuments(file string) (all []map[string]any, err error) {
 	}
 }
 
-// manifests are those of a folder that are being read.
+// manifests is the state of reading a folder's manifests.
 type manifests struct {
 	*Contents
 	namespace string
 	secrets   map[string]Attribute
-	nodes     map[string]string // by the names that Kubernetes has for them
+	nodes     map[string]string // application's names of nodes, by their Kubernetes names
 }
 
-// metadataOf is that of an object: its name, that of its workload, and annotations.
+// metadataOf returns the name, workload and annotations of an object.
 func metadataOf(o map[string]any) (name, workload string, annotations map[string]any) {
 	metadata, _ := o["metadata"].(map[string]any)
 	name, _ = metadata["name"].(string)
@@ -105,7 +105,7 @@ func metadataOf(o map[string]any) (name, workload string, annotations map[string
 	return name, workload, annotations
 }
 
-// name finds which node a workload runs.
+// name records the application's name of a workload's node.
 func (r manifests) name(o map[string]any) {
 	_, workload, annotations := metadataOf(o)
 	if node, ok := annotations[kubernetes.NameAnnotation].(string); ok && workload != "" {
@@ -113,7 +113,7 @@ func (r manifests) name(o map[string]any) {
 	}
 }
 
-// add adds an object to the container whose it is.
+// add adds an object to the attributes of the container that it belongs to.
 func (r manifests) add(o map[string]any) {
 	kind := entry[string](o, "kind")
 	name, workload, annotations := metadataOf(o)
@@ -148,7 +148,7 @@ func (r manifests) add(o map[string]any) {
 	}
 }
 
-// addWorkload adds what runs pods. A Job of another name is another one.
+// addWorkload adds the attributes of a workload. A Job with a different name is a different Job.
 func (c Container) addWorkload(kind, name string, spec map[string]any, secrets map[string]Attribute) {
 	c.set("kind", kind, replaces)
 	if kind == "Job" {
@@ -158,7 +158,7 @@ func (c Container) addWorkload(kind, name string, spec map[string]any, secrets m
 	c.flatten("workload", spec, stays)
 }
 
-// addService adds the ports of one that publishes them, and what else of a Service differs.
+// addService adds the ports of a Service that publishes them, and its other attributes.
 func (c Container) addService(name string, spec map[string]any) {
 	ports := list(spec, "ports")
 	if spec["type"] == nil {
@@ -171,7 +171,7 @@ func (c Container) addService(name string, spec map[string]any) {
 	c.flatten("Service "+name, spec, stays)
 }
 
-// numbers are those of ports.
+// numbers returns a list of port numbers with their protocols.
 func numbers(ports []map[string]any, key string) string {
 	all := make([]string, 0, len(ports))
 	for _, p := range ports {
@@ -182,7 +182,7 @@ func numbers(ports []map[string]any, key string) string {
 
 func protocolOf(port map[string]any) string { return strings.ToLower(plain(port["protocol"])) }
 
-// addPod adds what replaces a pod.
+// addPod adds the attributes whose changes replace a pod.
 func (c Container) addPod(template map[string]any, secrets map[string]Attribute) {
 	spec := entry[map[string]any](template, "spec")
 	for _, container := range list(spec, "containers") {
@@ -213,7 +213,7 @@ func (c Container) addPod(template map[string]any, secrets map[string]Attribute)
 			secret, _ := source["secret"].(map[string]any)
 			of := plain(secret["name"])
 			a, ok := secrets[of]
-			if !ok { // it is external
+			if !ok { // an external secret
 				a = Attribute{Hidden: true, Coming: replaces}
 			}
 			c["secret "+of] = a
@@ -223,8 +223,7 @@ func (c Container) addPod(template map[string]any, secrets map[string]Attribute)
 	c.flatten("pod", template, replaces)
 }
 
-// nodeOf returns the name that a container has among those of a release: Kubernetes has
-// small letters, digits and dashes only.
+// nodeOf returns the key of a node in Containers. Kubernetes names contain only lowercase letters, digits and dashes.
 func (c Contents) nodeOf(node string) string {
 	if _, ok := c.Containers[node]; ok {
 		return node

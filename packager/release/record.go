@@ -8,24 +8,24 @@ import (
 
 // Record is one deployment of a release.
 type Record struct {
-	Release string    `json:"release"`           // its id
-	At      time.Time `json:"at"`                // for people to read; Number decides the order
+	Release string    `json:"release"`           // its ID
+	At      time.Time `json:"at"`                // informational: Number decides the order
 	By      string    `json:"by"`                // USER@HOST
-	Folder  string    `json:"folder"`            // on that host
+	Folder  string    `json:"folder"`            // on the host in By
 	Before  string    `json:"before,omitempty"`  // the release that a rollback returns to; empty: none
 	Kind    string    `json:"kind,omitempty"`    // Rollback; empty: a deployment
-	Number  int       `json:"number,omitempty"`  // counts the deployments of the application; 0: an earlier version of toskose wrote it
-	Pending bool      `json:"pending,omitempty"` // the deployment has begun, and nothing says that it ended
+	Number  int       `json:"number,omitempty"`  // sequence number of the deployment; 0: written by an earlier version of toskose
+	Pending bool      `json:"pending,omitempty"` // the deployment has begun but is not recorded as completed
 }
 
 // Rollback is the kind of a record of a rollback.
 const Rollback = "rollback"
 
-// Log are the records of an application, the newest last. The last one may be pending: it states
-// what a deployment intends before the deployment changes a container.
+// Log lists the records of an application, the newest last. The last record may be pending: a deployment adds it before it
+// changes a container.
 type Log []Record
 
-// most is how many records a log has: labels are to stay small.
+// most is the maximum number of records in a log, to keep labels small.
 const most = 10
 
 // Current returns the newest record, which may be pending.
@@ -36,8 +36,7 @@ func (l Log) Current() (Record, bool) {
 	return l[len(l)-1], true
 }
 
-// Completed returns the newest record that is not pending: the release that ran before a
-// deployment that was interrupted.
+// Completed returns the newest record that is not pending: the release that ran before an interrupted deployment.
 func (l Log) Completed() (Record, bool) {
 	for _, r := range slices.Backward(l) {
 		if !r.Pending {
@@ -53,9 +52,9 @@ func (l Log) Interrupted() (Record, bool) {
 	return r, ok && r.Pending
 }
 
-// Begin returns the log with a pending record, without the oldest where there are many, and
-// without pending records of the same release: this deployment resumes them. Before is the
-// release that ran; for a rollback, the one before the release that it returns to.
+// Begin returns the log with a new pending record. It removes the oldest record of a full log, and pending records of the same
+// release, which this deployment resumes. Before is the release that ran; for a rollback, it is the predecessor of the release
+// that the rollback returns to.
 func (l Log) Begin(r Record) Log {
 	completed, ok := l.Completed()
 	newest, _ := l.Current()
@@ -91,7 +90,7 @@ func (l Log) Abandon() Log {
 	return l
 }
 
-// Find returns the newest record of a release, a completed one if there is one.
+// Find returns the newest completed record of a release, or else its newest pending one.
 func (l Log) Find(id string) (Record, bool) {
 	var found Record
 	for _, r := range slices.Backward(l) {
@@ -106,8 +105,8 @@ func (l Log) Find(id string) (Record, bool) {
 	return found, found.Release != ""
 }
 
-// Before returns the record of the release that a rollback returns to. An interrupted rollback
-// is resumed: it returns to the same release.
+// Before returns the record of the release that a rollback returns to. An interrupted rollback is resumed: it returns to the
+// same release.
 func (l Log) Before() (Record, bool) {
 	current, ok := l.Current()
 	before := current.Before
@@ -120,7 +119,7 @@ func (l Log) Before() (Record, bool) {
 	return l.Find(before)
 }
 
-// Newest returns the log with the newest last record.
+// Newest returns the log whose last record is the newest.
 func Newest(logs ...Log) Log {
 	var newest Log
 	for _, l := range logs {
@@ -132,8 +131,8 @@ func Newest(logs ...Log) Log {
 	return newest
 }
 
-// isNewer compares numbers, which do not depend on clocks. A completed record is newer than the
-// same record while it was pending.
+// isNewer compares record numbers, which do not depend on clocks. A completed record is newer than the same record while it
+// was pending.
 func (r Record) isNewer(other Record) bool {
 	switch {
 	case r.Number == 0 || other.Number == 0 || r.Number == other.Number && r.Pending == other.Pending:
@@ -144,20 +143,19 @@ func (r Record) isNewer(other Record) bool {
 	return r.Number > other.Number
 }
 
-// Label is what has a log as its value: of a Swarm's services, and, as an annotation, of
-// Kubernetes' workloads.
+// Label is the label of a Swarm's services, and the annotation of Kubernetes workloads, that contains a log.
 const Label = "io.toskose.releases"
 
 // Encode returns a log as the value of a label.
 func (l Log) Encode() string {
 	data, err := json.Marshal(l)
 	if err != nil {
-		panic(err) // it is plain data
+		panic(err) // cannot fail for plain data
 	}
 	return string(data)
 }
 
-// Decode reads the value of a label. What is no log is none.
+// Decode decodes the value of a label. It returns nil for an invalid value.
 func Decode(text string) Log {
 	var l Log
 	if err := json.Unmarshal([]byte(text), &l); err != nil {

@@ -1,6 +1,5 @@
-// Package release knows what a folder that was packaged deploys: its id, what was
-// deployed before it, copies of what was, and what differs between two. It asks no engine
-// and no cluster, and starts no goroutine.
+// Package release manages the releases of packaged folders: their IDs, the log of deployed releases, copies of deployed
+// releases, and the differences between two releases. It accesses no engine or cluster and starts no goroutine.
 package release
 
 import (
@@ -13,8 +12,8 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// ID returns what tells a folder's release from others: a digest of its manifests and its
-// toskose.yml. What secrets hold is no part of it.
+// ID returns the ID of the release in a folder: a digest of its manifests and toskose.yml. It does not depend on the values of
+// secrets.
 func ID(dir string) (string, error) {
 	names, err := output.Files(dir)
 	if err != nil {
@@ -40,7 +39,7 @@ func ID(dir string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:6]), nil
 }
 
-// digest is short: it tells versions of one thing apart.
+// digest returns a short digest that distinguishes versions of the same data.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:6])

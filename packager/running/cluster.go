@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// OnCluster returns the applications on a cluster: in its namespace or, if that is empty, in all.
+// OnCluster returns the applications in the cluster's namespace or, if that is empty, in all namespaces.
 func OnCluster(ctx context.Context, on kubectl.Cluster) ([]Application, error) {
 	words := []string{"get", "deployments.apps,statefulsets.apps,jobs.batch", "--selector", kubernetes.Managed}
 	if on.Namespace == "" {
@@ -41,8 +41,7 @@ func OnCluster(ctx context.Context, on kubectl.Cluster) ([]Application, error) {
 	return values(found), nil
 }
 
-// pods are those of a workload that are up, and those that should be. A Job is one until it
-// has done its work.
+// pods returns how many pods of a workload are ready and how many it should have. A Job has one pod until it is complete.
 func pods(w kubectl.Object) (up, of int) {
 	switch {
 	case w.IsJob() && w.Holds("Complete"):

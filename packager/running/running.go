@@ -1,6 +1,5 @@
-// Package running finds the applications that run on a Docker engine, in its swarm
-// and on a Kubernetes cluster, by their labels: it needs no folder. It changes
-// nothing, and starts no goroutine.
+// Package running finds the applications on a Docker engine, in its swarm and on a Kubernetes cluster by their labels. It
+// needs no folder, changes nothing and starts no goroutine.
 package running
 
 import (
@@ -23,19 +22,19 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// Application is one that runs, or of which something is left.
+// Application is a running application, or the remains of one.
 type Application struct {
 	Name      string `json:"name"`
 	Target    string `json:"target"`              // swarm, compose or kubernetes
 	Namespace string `json:"namespace,omitempty"` // on Kubernetes
-	Manager   string `json:"manager,omitempty"`   // URL; empty: it has no container
-	Forward   string `json:"forward,omitempty"`   // the command that brings the manager to that address; empty: it is there
-	Up        int    `json:"up"`                  // containers that run
-	Of        int    `json:"of"`                  // containers that there should be: a job that is complete has none
-	Dir       string `json:"dir,omitempty"`       // the folder that it was deployed from, where that is known
+	Manager   string `json:"manager,omitempty"`   // URL; empty: no manager container exists
+	Forward   string `json:"forward,omitempty"`   // the command that forwards the manager's port to that address; empty: not needed
+	Up        int    `json:"up"`                  // running containers
+	Of        int    `json:"of"`                  // expected containers; a completed job has none
+	Dir       string `json:"dir,omitempty"`       // the folder that it was deployed from, if known
 }
 
-// Where returns the place of an application, for people.
+// Where describes the location of an application for users.
 func (a Application) Where() string {
 	if a.Namespace != "" {
 		return a.Target + ", namespace " + a.Namespace
@@ -43,14 +42,14 @@ func (a Application) Where() string {
 	return a.Target
 }
 
-// The targets, as packager/deploy has them.
+// The targets, as in packager/deploy.
 const (
 	onSwarm      = "swarm"
 	onCompose    = "compose"
 	onKubernetes = "kubernetes"
 )
 
-// is in the environment of a manager that speaks TLS
+// managerTLS is set in the environment of a manager that uses TLS.
 const managerTLS = "TOSKOSE_MANAGER_TLS_CERT"
 
 // OnEngine returns the applications on an engine and in its swarm.
@@ -67,7 +66,7 @@ func OnEngine(ctx context.Context, docker *client.Client) ([]Application, error)
 	return sorted(append(all, stacks...)), err
 }
 
-// projects returns those that Compose runs.
+// projects returns the applications that Compose runs.
 func projects(ctx context.Context, docker *client.Client) ([]Application, error) {
 	list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", packager.LabelApp), filters.Arg("label", compose.LabelProject))})
@@ -103,11 +102,11 @@ func projects(ctx context.Context, docker *client.Client) ([]Application, error)
 	return values(found), nil
 }
 
-// completed reports whether the container of a job has ended with 0.
+// completed reports whether a job's container has exited with 0.
 func completed(ctx context.Context, docker *client.Client, c container.Summary) (bool, error) {
 	about, err := docker.ContainerInspect(ctx, c.ID)
 	if errdefs.IsNotFound(err) {
-		return false, nil // it is gone by now
+		return false, nil // it was removed
 	}
 	if err != nil {
 		return false, cannotInspect(c, err)
@@ -119,16 +118,16 @@ func cannotInspect(c container.Summary, err error) error {
 	return fmt.Errorf("cannot inspect container %q: %w", strings.Join(c.Names, ", "), err)
 }
 
-// published is the address of the manager that a container has.
+// published returns the address at which a container publishes the manager.
 func published(ctx context.Context, docker *client.Client, c container.Summary) (string, error) {
 	about, err := docker.ContainerInspect(ctx, c.ID)
 	if errdefs.IsNotFound(err) {
-		return "", nil // it is gone by now
+		return "", nil // it was removed
 	}
 	if err != nil {
 		return "", cannotInspect(c, err)
 	}
-	for _, bindings := range about.HostConfig.PortBindings { // also of one that does not run
+	for _, bindings := range about.HostConfig.PortBindings { // also set for a stopped container
 		for _, b := range bindings {
 			if n, err := strconv.Atoi(b.HostPort); err == nil && n > 0 {
 				return address(speaksTLS(about.Config.Env), hostOf(docker, b.HostIP), n), nil
@@ -150,8 +149,8 @@ func address(tls bool, host string, port int) string {
 	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// hostOf is the machine of an engine, as it is reached from here. bound is the address
-// of that machine that a port is published at.
+// hostOf returns the host name of the engine's machine as seen from here. bound is the address of that machine at which the
+// port is published.
 func hostOf(docker *client.Client, bound string) string {
 	u, err := url.Parse(docker.DaemonHost())
 	if err != nil || u.Scheme == "unix" || u.Scheme == "npipe" || u.Hostname() == "" {
@@ -163,7 +162,7 @@ func hostOf(docker *client.Client, bound string) string {
 	return u.Hostname()
 }
 
-// stacks returns those that the swarm runs.
+// stacks returns the applications that the swarm runs.
 func stacks(ctx context.Context, docker *client.Client, self string) ([]Application, error) {
 	list, err := docker.ServiceList(ctx, swarm.ServiceListOptions{Status: true, Filters: filters.NewArgs(filters.Arg("label", compose.LabelStack))})
 	if err != nil {
@@ -197,7 +196,7 @@ func stacks(ctx context.Context, docker *client.Client, self string) ([]Applicat
 	return values(found), nil
 }
 
-// jobCompleted reports whether a service is of a job whose newest task has ended with 0.
+// jobCompleted reports whether a service runs a job whose newest task has exited with 0.
 func jobCompleted(ctx context.Context, docker *client.Client, s swarm.Service) (bool, error) {
 	if !packager.IsJob(s.Spec.TaskTemplate.ContainerSpec.Labels) {
 		return false, nil
@@ -213,7 +212,7 @@ func jobCompleted(ctx context.Context, docker *client.Client, s swarm.Service) (
 	return newest.Status.State == swarm.TaskStateComplete, nil
 }
 
-// tasksOf are the tasks of a service; none, where it is gone by now.
+// tasksOf returns the tasks of a service, or none if the service was removed.
 func tasksOf(ctx context.Context, docker *client.Client, which ...filters.KeyValuePair) ([]swarm.Task, error) {
 	tasks, err := docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(which...)})
 	if errdefs.IsNotFound(err) {
@@ -225,7 +224,7 @@ func tasksOf(ctx context.Context, docker *client.Client, which ...filters.KeyVal
 	return tasks, nil
 }
 
-// routed is the address of the manager that a service is.
+// routed returns the address at which a service publishes the manager.
 func routed(ctx context.Context, docker *client.Client, s swarm.Service, self string) (string, error) {
 	if len(s.Endpoint.Ports) == 0 {
 		return "", nil
@@ -241,8 +240,7 @@ func routed(ctx context.Context, docker *client.Client, s swarm.Service, self st
 	return address(speaksTLS(s.Spec.TaskTemplate.ContainerSpec.Env), host, int(p.PublishedPort)), nil
 }
 
-// machine is the address of the one that runs a service's task, unless it is the
-// engine's own.
+// machine returns the address of the machine that runs a service's task, or "" for the engine's own machine.
 func machine(ctx context.Context, docker *client.Client, service, self string) (string, error) {
 	tasks, err := tasksOf(ctx, docker, filters.Arg("service", service), filters.Arg("desired-state", "running"))
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// cluster has the volumes of an application on Kubernetes: its claims.
+// cluster implements Place for the volume claims of an application on Kubernetes.
 type cluster struct {
-	kubectl.Cluster // its namespace
+	kubectl.Cluster // in the application's namespace
 	about           kubernetes.Info
-	dir             string         // that the application was packaged in; empty: nobody knows
-	replicas        map[string]int // of workloads that were stopped
+	dir             string         // the folder that the application was packaged in; empty: unknown
+	replicas        map[string]int // original number of replicas of stopped workloads
 
-	patience, pause time.Duration // for a pod to start, and between two looks at it
+	patience, pause time.Duration // timeout for a pod to start, and interval between checks
 }
 
-// OnCluster is where the volumes of an application are on Kubernetes. The folder that it was
-// packaged in may be empty: it is needed only while the application does not run.
+// OnCluster returns the volumes of an application on Kubernetes. dir is the folder that the application was packaged in; it
+// may be empty, and is only needed while the application is not running.
 func OnCluster(on kubectl.Cluster, app, namespace, dir string) Place {
 	on.Namespace = kubernetes.Named(app, namespace).Namespace
 	return &cluster{
@@ -36,7 +36,7 @@ func OnCluster(on kubectl.Cluster, app, namespace, dir string) Place {
 	}
 }
 
-// Namespaces are those that have volumes of an application.
+// Namespaces returns the namespaces that contain volumes of an application.
 func Namespaces(ctx context.Context, on kubectl.Cluster, app string) ([]string, error) {
 	claims, err := on.Objects(ctx, "get", "persistentvolumeclaims", "--all-namespaces", "--selector", kubernetes.Named(app, "").Selector)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *cluster) List(ctx context.Context) ([]Volume, error) {
 	return all, nil
 }
 
-// user is a pod. One that is yet to start may write to its volumes at any time.
+// user describes a pod that uses a volume. A pod that has not started yet counts as running, because it may write at any time.
 func user(o kubectl.Object, all []kubectl.Object) User {
 	u := User{Name: o.Metadata.Name, ID: o.Metadata.UID, Running: !o.HasEnded()}
 	for _, w := range all {
@@ -112,7 +112,7 @@ func (c *cluster) Recover(ctx context.Context, v Volume, token string, out io.Wr
 	})
 }
 
-// annotation of a claim has its Note: the token, and the word that the volume is restored.
+// annotation stores the Note of a claim: the token, and restoredWord if the volume is restored.
 const annotation = LabelRestore
 
 const restoredWord = "restored"
@@ -140,7 +140,7 @@ func (c *cluster) SetNote(ctx context.Context, v Volume, n Note) error {
 	return nil
 }
 
-// Tidy removes pods, and gives workloads their replicas again.
+// Tidy removes pods of killed commands and restores the replicas of stopped workloads.
 func (c *cluster) Tidy(ctx context.Context) (started []string, err error) {
 	if err := RemovePods(ctx, c.Cluster, c.about.App); err != nil {
 		return nil, err
@@ -164,12 +164,11 @@ func (c *cluster) Tidy(ctx context.Context) (started []string, err error) {
 	return started, nil
 }
 
-// annotationReplicas is how many replicas a workload had that is scaled to none.
+// annotationReplicas stores the original number of replicas of a workload that was scaled to zero.
 const annotationReplicas = "io.toskose.replicas"
 
-// RemovePods removes the pods that killed commands have left beside the volumes of an
-// application, once they have ended: a minute after their command at most. A command that
-// still copies is awaited for a moment.
+// RemovePods removes the pods that killed commands left beside the volumes of an application. Such a pod completes at most one
+// minute after its command was killed; RemovePods waits for that.
 func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
 	pods, err := in.Objects(ctx, "get", "pods", "--selector", LabelCopies+","+packager.LabelApp+"="+app)
 	if err != nil {
@@ -190,10 +189,10 @@ func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
 	return nil
 }
 
-// idling is how long a pod may take to end after its command: a minute, and a moment.
+// idling is how long a pod may take to complete after its command was killed: one minute, plus a margin.
 const idling = 90 * time.Second
 
-// Stop takes the pods of a workload away. It is refused where nothing would bring them back.
+// Stop scales down the workload of a pod. It fails if the pod has no workload that could start it again.
 func (c *cluster) Stop(ctx context.Context, u User) error {
 	if u.Service == "" {
 		return fmt.Errorf("pod %q belongs to nothing that would start it again: take it away, and start it, yourself", u.Name)
@@ -213,7 +212,7 @@ func (c *cluster) Stop(ctx context.Context, u User) error {
 	}
 	err = c.Run(ctx, nil, nil, "wait", "--for=delete", "pod/"+u.Name, "--timeout", stopping.String())
 	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Said, "NotFound") {
-		return nil // it is gone already
+		return nil // already removed
 	}
 	if err != nil {
 		return fmt.Errorf("cannot stop pod %q: %w", u.Name, err)
@@ -221,15 +220,15 @@ func (c *cluster) Stop(ctx context.Context, u User) error {
 	return nil
 }
 
-// stopping is how long a pod may take to end.
+// stopping is how long a pod may take to terminate.
 const stopping = 5 * time.Minute
 
-// Start brings a workload's pods back, and waits until they are ready: components of other
-// containers require them.
+// Start scales the workload of a pod up again and waits until its pods are ready, because components in other containers
+// require them.
 func (c *cluster) Start(ctx context.Context, u User) error {
 	replicas, stopped := c.replicas[u.Service]
 	if !stopped {
-		return nil // it still runs
+		return nil // it is still running
 	}
 	err := c.scale(ctx, u.Service, replicas)
 	if err == nil {
@@ -246,8 +245,8 @@ func (c *cluster) scale(ctx context.Context, workload string, replicas int) erro
 	return c.Run(ctx, nil, nil, "scale", workload, fmt.Sprintf("--replicas=%d", replicas))
 }
 
-// template returns the workload of the application's manager, and those that have a volume.
-// While none of them is on the cluster, the folder's are.
+// template returns the workload of the application's manager and the workloads that mount a claim. If the cluster has none of
+// them, they are read from the folder.
 func (c *cluster) template(ctx context.Context, claim string) (manager kubectl.Object, users []kubectl.Object, err error) {
 	found, err := c.look(ctx)
 	if err != nil {

@@ -27,13 +27,13 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// engine has the volumes of an application that Compose or its swarm runs.
+// engine implements Place for the volumes of an application on a Docker engine or in its swarm.
 type engine struct {
 	docker *client.Client
 	app    string
 }
 
-// OnEngine is where the volumes of an application are on a Docker engine.
+// OnEngine returns the volumes of an application on a Docker engine.
 func OnEngine(docker *client.Client, app string) Place { return engine{docker, app} }
 
 func (e engine) List(ctx context.Context) ([]Volume, error) {
@@ -67,12 +67,12 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 	return e.elsewhere(ctx, all, info)
 }
 
-// users are the containers of the application that have a volume.
+// users returns the application's containers that mount a volume.
 func users(containers []container.Summary, name string) []User {
 	all := []User{}
 	for _, c := range containers {
 		if c.Labels[LabelCopies] != "" {
-			continue // it copies the volume
+			continue // this container copies the volume
 		}
 		if slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == name }) {
 			all = append(all, User{
@@ -83,8 +83,8 @@ func users(containers []container.Summary, name string) []User {
 	return all
 }
 
-// elsewhere says which other machines of the swarm use volumes of these names. Those that
-// only they have are added: they are there, and cannot be copied from here.
+// elsewhere records which other machines of the swarm use volumes with these names. It also adds volumes that only other
+// machines have; they cannot be copied from here.
 func (e engine) elsewhere(ctx context.Context, all []Volume, info system.Info) ([]Volume, error) {
 	tasks, err := e.docker.TaskList(ctx, swarm.TaskListOptions{Filters: filters.NewArgs(filters.Arg("label", compose.LabelStack+"="+e.app), filters.Arg("desired-state", "running"))})
 	if err != nil {
@@ -115,8 +115,7 @@ func (e engine) elsewhere(ctx context.Context, all []Volume, info system.Info) (
 	return all, nil
 }
 
-// Reachable refuses a volume that only another machine of a swarm has, or that containers
-// on others use while none does here.
+// Reachable returns an error if only another machine of a swarm has the volume, or if it is in use only on other machines.
 func (v Volume) Reachable() error {
 	if len(v.Elsewhere) == 0 || v.Machine != "" && len(v.Users) > 0 {
 		return nil
@@ -125,7 +124,7 @@ func (v Volume) Reachable() error {
 }
 
 func (e engine) Save(ctx context.Context, v Volume, out io.Writer) error {
-	in := &open{closed: make(chan struct{})} // by whose end the program sees that this command was killed
+	in := &open{closed: make(chan struct{})} // when it closes, the program knows that this command was killed
 	return e.run(ctx, v, program{args: saving, env: []string{wantsSummary + "=1"}, capabilities: toSave}, in, out)
 }
 
@@ -153,7 +152,7 @@ func (o *open) Close() error {
 	return nil
 }
 
-// image returns that of the application's manager.
+// image returns the image of the application's manager.
 func (e engine) image(ctx context.Context) (string, error) {
 	list, err := e.docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+e.app))})
 	if err != nil {
@@ -166,17 +165,16 @@ func (e engine) image(ctx context.Context) (string, error) {
 	return slices.MaxFunc(list, func(a, b image.Summary) int { return cmp.Compare(a.Created, b.Created) }).ID, nil
 }
 
-// tidying is how long it may take to remove the container.
+// tidying is the timeout for removing the container.
 const tidying = time.Minute
 
-// program is what runs beside a volume.
+// program is a program that runs beside a volume.
 type program struct {
 	args, env, capabilities []string
-	writes                  bool // to the volume
+	writes                  bool // the program writes to the volume
 }
 
-// run runs the manager's program beside a volume, with no network and no rights but those
-// that it needs.
+// run runs the manager's program beside a volume, without network access and with only the capabilities that it needs.
 func (e engine) run(ctx context.Context, v Volume, p program, in io.Reader, out io.Writer) (err error) {
 	ref, err := e.image(ctx)
 	if err != nil {
@@ -188,7 +186,7 @@ func (e engine) run(ctx context.Context, v Volume, p program, in io.Reader, out 
 		AttachStdin: in != nil, OpenStdin: in != nil, StdinOnce: in != nil, AttachStdout: true, AttachStderr: true,
 	}, &container.HostConfig{
 		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, CapAdd: p.capabilities, SecurityOpt: []string{"no-new-privileges:true"},
-		LogConfig: container.LogConfig{Type: "none"}, // what is in the volume
+		LogConfig: container.LogConfig{Type: "none"}, // the output is the volume's data
 		Mounts:    []mount.Mount{{Type: mount.TypeVolume, Source: v.ID, Target: mounted, ReadOnly: !p.writes, VolumeOptions: &mount.VolumeOptions{NoCopy: true}}},
 	}, nil, nil, "")
 	if err != nil {
@@ -202,7 +200,7 @@ func (e engine) run(ctx context.Context, v Volume, p program, in io.Reader, out 
 	return e.attend(ctx, made.ID, in, out)
 }
 
-// attend starts a container, gives it in and gives out what it prints, until it ends.
+// attend starts a container, copies in to its stdin and its stdout to out, and waits until it exits.
 func (e engine) attend(ctx context.Context, id string, in io.Reader, out io.Writer) error {
 	attached, err := e.docker.ContainerAttach(ctx, id, container.AttachOptions{Stream: true, Stdin: in != nil, Stdout: true, Stderr: true})
 	if err != nil {
@@ -226,7 +224,7 @@ func (e engine) attend(ctx context.Context, id string, in io.Reader, out io.Writ
 	var said bytes.Buffer
 	_, err = stdcopy.StdCopy(out, &said, attached.Reader)
 	if closer, ok := in.(io.Closer); ok {
-		closer.Close() // it reads no more
+		closer.Close() // the program has stopped reading
 	}
 	fed := <-given
 	if err != nil || ctx.Err() != nil {

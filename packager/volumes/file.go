@@ -18,14 +18,14 @@ import (
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
-// A backup is a tar: what it is, the files of each volume in a folder of its name, and what
-// all of that amounts to, so that one that is cut off or changed is known.
+// A backup is a tar archive: a description, the files of each volume in a folder with its name, and a summary with a digest.
+// The summary detects truncated and modified backups.
 const (
 	firstEntry = "toskose-backup.json"
 	lastEntry  = "toskose-backup-end.json"
 )
 
-// Backup says what a file has.
+// Backup describes a backup file.
 type Backup struct {
 	Format      int       `json:"format"`
 	Application string    `json:"application"`
@@ -35,26 +35,26 @@ type Backup struct {
 
 const format = 1
 
-// Size is what a volume has.
+// Size is the size of a volume's contents.
 type Size = tree.Size
 
-// end is the last entry.
+// end is the content of the last entry.
 type end struct {
 	Volumes map[string]Size           `json:"volumes"`
 	Digest  string                    `json:"sha256"`
-	LeftOut map[string][]tree.LeftOut `json:"left_out,omitempty"` // by the volume
+	LeftOut map[string][]tree.LeftOut `json:"left_out,omitempty"` // by volume
 }
 
-// Copied is what a backup has of a volume.
+// Copied describes the copy of a volume in a backup.
 type Copied struct {
 	Size
-	LeftOut    []tree.LeftOut // what the backup lacks
-	Unnamed    int            // how much more that is not listed
-	Changed    bool           // another program changed the volume meanwhile
-	Unverified bool           // the manager's image is of a release that does not count
+	LeftOut    []tree.LeftOut // entries missing in the backup
+	Unnamed    int            // number of further missing entries that are not listed
+	Changed    bool           // another program changed the volume during the backup
+	Unverified bool           // the manager's image is of a release whose program sends no summary
 }
 
-// digest sums up entries and what is in them.
+// digest hashes entries and their contents.
 type digest struct{ hash.Hash }
 
 func (d digest) entry(h *tar.Header) {
@@ -68,7 +68,7 @@ func (d digest) entry(h *tar.Header) {
 
 func (d digest) sum() string { return hex.EncodeToString(d.Sum(nil)) }
 
-// Save writes the volumes of an application to a file. told is called as it goes on.
+// Save writes the volumes of an application to a file. It calls told to report its progress.
 func Save(ctx context.Context, p Place, about Backup, all []Volume, out io.Writer, told func(volume string, so Size)) (map[string]Copied, error) {
 	w, sums := tar.NewWriter(out), digest{sha256.New()}
 	about.Format, about.Volumes = format, namesOf(all)
@@ -104,8 +104,8 @@ func writeJSON(w *tar.Writer, name string, v any, made time.Time) error {
 	return err
 }
 
-// saveOne copies the entries of a volume, with its name before theirs, and compares them with
-// what the program beside the volume has counted.
+// saveOne copies the entries of a volume, prefixed with its name, and compares them with the counts of the program beside the
+// volume.
 func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest, told func(string, Size)) (one Copied, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -129,14 +129,14 @@ func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest,
 		told(v.Name, one.Size)
 	}
 	if errors.Is(err, io.EOF) {
-		_, err = io.Copy(io.Discard, from) // what pads its last record
+		_, err = io.Copy(io.Discard, from) // padding after the end of the archive
 	}
 	if err != nil {
 		cancel()
 	}
 	from.CloseWithError(err)
 	if failed := <-ended; failed != nil && (err == nil || errors.Is(err, tree.ErrCut) || errors.Is(err, failed)) {
-		return one, failed // which is why the stream is not whole
+		return one, failed // the cause of the truncated stream
 	}
 	if err != nil {
 		return one, err
@@ -144,7 +144,7 @@ func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest,
 	return one, one.verify(r.Summary())
 }
 
-// verify compares what has arrived with a summary.
+// verify compares the received entries with a summary.
 func (c *Copied) verify(s *tree.Summary) error {
 	if s == nil {
 		c.Unverified = true
@@ -154,7 +154,7 @@ func (c *Copied) verify(s *tree.Summary) error {
 	return s.Verify(c.Size)
 }
 
-// copyEntry writes an entry by another name, and sums it up.
+// copyEntry writes a renamed entry and adds it to the digest.
 func copyEntry(w *tar.Writer, h *tar.Header, content io.Reader, sums digest, prefix string) error {
 	out := *h
 	out.Name, out.Format = prefix+strings.TrimPrefix(h.Name, "./"), tar.FormatPAX
@@ -169,8 +169,8 @@ func copyEntry(w *tar.Writer, h *tar.Header, content io.Reader, sums digest, pre
 	return err
 }
 
-// Check reads a file to its end, and says what it has. The error says why it is no backup,
-// or not a whole one.
+// Check reads a backup to its end and returns its description and sizes. The error explains why it is not a valid, complete
+// backup.
 func Check(file io.Reader) (about Backup, sizes map[string]Size, err error) {
 	r, sums := tree.NewReader(file), digest{sha256.New()}
 	if about, err = readAbout(r); err != nil {
@@ -183,7 +183,7 @@ func Check(file io.Reader) (about Backup, sizes map[string]Size, err error) {
 	for {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			err = tree.ErrCut // before its last entry
+			err = tree.ErrCut // the last entry is missing
 		}
 		if err != nil {
 			return about, nil, fmt.Errorf("it is not a whole backup: %w", err)
@@ -207,7 +207,7 @@ func Check(file io.Reader) (about Backup, sizes map[string]Size, err error) {
 	}
 }
 
-// mostAbout is how long the first and the last entry may be.
+// mostAbout is the maximum size of the first and the last entry.
 const mostAbout = 1 << 20
 
 func readAbout(r *tree.Reader) (about Backup, err error) {
@@ -238,7 +238,7 @@ func checkEnd(r *tree.Reader, sizes map[string]Size, sums digest) error {
 	return nil
 }
 
-// split returns the volume of an entry, and the entry as it is there.
+// split returns the volume of an entry, and the entry with its name in that volume.
 func split(h *tar.Header) (volume string, entry *tar.Header, err error) {
 	volume, name, ok := strings.Cut(h.Name, "/")
 	if !ok {

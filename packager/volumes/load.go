@@ -15,25 +15,23 @@ import (
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
-// Earlier is how a restore ended whose command was killed; empty: none was.
+// Earlier is the outcome of an earlier restore whose command was killed, or "" if there was none.
 type Earlier = tree.Data
 
-// finishing is how long a program may take to end after its command was interrupted: it
-// finishes or undoes what it has begun.
+// finishing is how long a program may take to exit after its command was interrupted: it finishes or undoes the restore.
 const finishing = 2 * time.Minute
 
-// ErrUnknown says that a restore has ended without saying which data the volume has.
+// ErrUnknown is returned if a restore ended without reporting whether the volume has its old or new data.
 var ErrUnknown = errors.New("it is not known which data the volume has: any `toskose volume backup` or `restore` of it finishes or undoes the restore, and says which")
 
-// notStarted is why a program has not run beside a volume.
+// notStarted is the error of a program that could not be started beside a volume.
 type notStarted struct{ error }
 
 func (e notStarted) Unwrap() error { return e.error }
 
-// Load replaces what is in a volume by what a file has of a volume of this name, which Check
-// has read. has is the data that the volume has in the end, and earlier that of a restore
-// before whose command was killed. told is called as it goes on. If ctx ends, Load returns once
-// the restore is finished or undone.
+// Load replaces the contents of a volume with the backup of the volume with the given name. Check must have accepted the file.
+// has is the data in the volume afterwards, and earlier the data left by an earlier restore whose command was killed. Load
+// calls told to report its progress. If ctx ends, Load returns once the restore is finished or undone.
 func Load(ctx context.Context, p Place, file io.ReadSeeker, name string, into Volume, told func(volume string, so Size)) (has, earlier tree.Data, err error) {
 	l := &load{place: p, into: into}
 	if err := l.begin(ctx); err != nil {
@@ -60,13 +58,13 @@ type load struct {
 	mu           sync.Mutex
 	line         []byte
 	has, earlier tree.Data
-	left         bool          // the volume still has the restore's folder
-	noted        error         // why it could not be noted that the volume is restored
-	once         sync.Once     // closes:
-	said         chan struct{} // when has is known
+	left         bool          // the volume still contains the restore's folder
+	noted        error         // error of recording that the volume is restored
+	once         sync.Once     // closes said:
+	said         chan struct{} // has is known
 }
 
-// begin notes a token, unless a restore that was interrupted has left one.
+// begin records a token, or reuses the token of an interrupted restore.
 func (l *load) begin(ctx context.Context) (err error) {
 	l.said = make(chan struct{})
 	if l.note, err = l.place.Note(ctx, l.into); err != nil {
@@ -78,13 +76,13 @@ func (l *load) begin(ctx context.Context) (err error) {
 	case l.note.Restored:
 		l.earlier = tree.New
 	default:
-		l.earlier = tree.Old // unless the program finishes it
+		l.earlier = tree.Old // unless the program finishes that restore
 	}
 	l.note.Restored = false
 	return l.place.SetNote(ctx, l.into, l.note)
 }
 
-// run runs the program, and feeds it until all is fed or ctx ends.
+// run runs the program and feeds it until feed returns or ctx ends.
 func (l *load) run(ctx context.Context, feed func(io.Writer) error) error {
 	running, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
@@ -117,24 +115,24 @@ func (l *load) run(ctx context.Context, feed func(io.Writer) error) error {
 	return l.end(context.WithoutCancel(ctx), err)
 }
 
-// confirm waits until the program has said which data the volume has, and lets it end.
+// confirm waits until the program has reported which data the volume has, and lets it exit.
 func (l *load) confirm(to *io.PipeWriter, ended <-chan error) error {
 	select {
 	case <-l.said:
 		if l.noted == nil && l.has == tree.New {
-			if _, err := to.Write([]byte{'\n'}); err != nil { // it has ended, or the command was interrupted
+			if _, err := to.Write([]byte{'\n'}); err != nil { // it has exited, or the command was interrupted
 				l.left = true
 			}
 		}
 		to.Close()
 		return errors.Join(<-ended, l.noted)
-	case err := <-ended: // one of an earlier release says nothing
+	case err := <-ended: // a program of an earlier release reports nothing
 		to.Close()
 		return err
 	}
 }
 
-// Write takes the program's reports.
+// Write parses the program's reports.
 func (l *load) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +150,7 @@ func (l *load) Write(p []byte) (int, error) {
 	}
 }
 
-// take takes one report. That the volume has its new data is noted before the program may
-// remove its own mark of that.
+// take handles one report. It records that the volume has its new data before the program may remove its own record of that.
 func (l *load) take(r tree.Report) {
 	if r.Interrupted != "" && l.earlier != tree.New {
 		l.earlier = r.Interrupted
@@ -171,15 +168,15 @@ func (l *load) take(r tree.Report) {
 	l.once.Do(func() { close(l.said) })
 }
 
-// end removes the note, unless the volume still has the restore's folder. Where the program
-// has not said which data the volume has, another one is asked.
+// end removes the note, unless the volume still contains the restore's folder. If the program has not reported which data the
+// volume has, end runs the recovery program to find out.
 func (l *load) end(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, finishing)
 	defer cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.has == "" && err == nil: // a program of the release before
+	case l.has == "" && err == nil: // the program of the previous release reports nothing
 		l.has = tree.New
 	case l.has == "" && errors.As(err, new(notStarted)) && l.earlier == "":
 		l.has = tree.Old
@@ -194,14 +191,14 @@ func (l *load) end(ctx context.Context, err error) error {
 	case l.left && l.noted == nil:
 		_, failed := recoverNoted(ctx, l.place, l.into, l.note)
 		return errors.Join(err, failed)
-	case l.noted != nil: // the next command finds the program's mark
+	case l.noted != nil: // the next command finds the program's record
 		return err
 	}
 	return errors.Join(err, l.place.SetNote(ctx, l.into, Note{}))
 }
 
-// Recover finishes or undoes the restore of a volume whose command was killed, if there was
-// one, and returns the data that the volume has; empty: there was none.
+// Recover finishes or undoes the restore of a volume whose command was killed, and returns the data in the volume. It returns
+// "" if there was no such restore.
 func Recover(ctx context.Context, p Place, v Volume) (tree.Data, error) {
 	n, err := p.Note(ctx, v)
 	if err != nil || n == (Note{}) {
@@ -235,7 +232,7 @@ func recoverNoted(ctx context.Context, p Place, v Volume, n Note) (tree.Data, er
 	return has, p.SetNote(ctx, v, Note{})
 }
 
-// feed writes the entries of a volume to a tar stream of its own.
+// feed writes the entries of one volume of a backup as a separate tar stream.
 func feed(r *tree.Reader, name string, to io.Writer, told func(Size)) error {
 	w, size := tar.NewWriter(to), Size{}
 	for {

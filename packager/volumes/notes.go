@@ -15,15 +15,14 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// An engine keeps a Note as labels of empty volumes beside the volume, since labels cannot
-// be changed. They have the label of the application, too, by which `undeploy --volumes`
-// removes them.
+// An engine stores a Note in the labels of additional empty volumes, because labels cannot be changed. These volumes also have
+// the label of the application, so `undeploy --volumes` removes them.
 const (
 	LabelRestore  = "io.toskose.restore"  // the token
 	LabelRestored = "io.toskose.restored" // the volume has its new data
 )
 
-// isNote reports whether a volume is a note of these commands.
+// isNote reports whether a volume stores a note of these commands.
 func isNote(labels map[string]string) bool {
 	return labels[LabelRestore] != "" || labels[LabelRestored] != "" || labels[labelStopped] != ""
 }
@@ -47,8 +46,7 @@ func (e engine) Note(ctx context.Context, v Volume) (n Note, err error) {
 	return n, nil
 }
 
-// SetNote writes the token before the rest, and removes it before the rest: that the volume
-// has its new data is known for as long as there is a token.
+// SetNote writes the token first and removes it first: whether the volume has its new data must be known while a token exists.
 func (e engine) SetNote(ctx context.Context, v Volume, n Note) error {
 	err := e.keep(ctx, noteName(v), LabelRestore, n.Token)
 	restored := ""
@@ -64,7 +62,7 @@ func (e engine) SetNote(ctx context.Context, v Volume, n Note) error {
 	return nil
 }
 
-// keep makes an empty volume with a label, or removes it.
+// keep creates an empty volume with a label, or removes it if the value is empty.
 func (e engine) keep(ctx context.Context, name, label, value string) error {
 	if value == "" {
 		err := e.docker.VolumeRemove(ctx, name, false)
@@ -77,7 +75,7 @@ func (e engine) keep(ctx context.Context, name, label, value string) error {
 	return err
 }
 
-// labelStopped is the label of an empty volume that names a container which was stopped.
+// labelStopped labels an empty volume that records a stopped container.
 const labelStopped = "io.toskose.stopped"
 
 func stoppedName(app, id string) string { return fmt.Sprintf("%s.toskose-stopped-%.12s", app, id) }
@@ -93,7 +91,7 @@ func (e engine) Tidy(ctx context.Context) (started []string, err error) {
 	for _, v := range list {
 		id := v.Labels[labelStopped]
 		err := e.docker.ContainerStart(ctx, id, container.StartOptions{})
-		if err != nil && !errdefs.IsNotFound(err) { // it may have been replaced
+		if err != nil && !errdefs.IsNotFound(err) { // the container may have been replaced
 			return started, fmt.Errorf("cannot start container %.12s, which a killed command has stopped: %w", id, err)
 		}
 		if err == nil {
@@ -106,8 +104,8 @@ func (e engine) Tidy(ctx context.Context) (started []string, err error) {
 	return started, nil
 }
 
-// RemoveLeft removes what killed commands have left of an application that is undeployed,
-// except for notes of restores, which belong to its volumes.
+// RemoveLeft removes resources that killed commands left behind, when an application is undeployed. It keeps the notes of
+// restores, which belong to the application's volumes.
 func RemoveLeft(ctx context.Context, docker *client.Client, app string) error {
 	if err := RemoveContainers(ctx, docker, app); err != nil {
 		return err
@@ -124,7 +122,7 @@ func RemoveLeft(ctx context.Context, docker *client.Client, app string) error {
 	return nil
 }
 
-// stoppedNotes returns the volumes that name containers which were stopped.
+// stoppedNotes returns the volumes that record stopped containers.
 func stoppedNotes(ctx context.Context, docker *client.Client, app string) ([]*volume.Volume, error) {
 	list, err := docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(
 		filters.Arg("label", labelStopped), filters.Arg("label", compose.LabelProject+"="+app),
@@ -135,11 +133,11 @@ func stoppedNotes(ctx context.Context, docker *client.Client, app string) ([]*vo
 	return list.Volumes, nil
 }
 
-// ending is how long a container of a command that was killed may take to end.
+// ending is how long a container may take to exit after its command was killed.
 const ending = 30 * time.Second
 
-// RemoveContainers removes the containers that killed commands have left beside the volumes of
-// an application. One that runs, and goes on running, belongs to a command that is not killed.
+// RemoveContainers removes the containers that killed commands left beside the volumes of an application. A container that
+// keeps running belongs to a live command.
 func RemoveContainers(ctx context.Context, docker *client.Client, app string) error {
 	list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
 		filters.Arg("label", LabelCopies), filters.Arg("label", packager.LabelApp+"="+app),
@@ -164,10 +162,10 @@ func RemoveContainers(ctx context.Context, docker *client.Client, app string) er
 	return nil
 }
 
-// starting is how long after it made a container a command may take to start it.
+// starting is how long a command may take to start a container after creating it.
 const starting = 5 * time.Second
 
-// awaitStart waits a moment until a container has started, and returns its state.
+// awaitStart waits until a container has started, at most for starting, and returns its state.
 func awaitStart(ctx context.Context, docker *client.Client, id string) container.ContainerState {
 	ctx, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()

@@ -16,20 +16,20 @@ import (
 	"github.com/toskose/toskose/packager/kubectl"
 )
 
-// The program that a pod runs while another copies beside it. What that one prints is in no
-// log: it is what is in the volume.
+// holding is the program that keeps a pod running while another program copies in it. The copying program is not the main
+// process, because its output is the volume's data and must not be logged.
 var holding = []string{"volume", "hold"}
 
-// What Kubernetes' `baseline` level allows: it has no DAC_READ_SEARCH.
+// The capabilities that Kubernetes' `baseline` level allows, which do not include DAC_READ_SEARCH.
 var (
-	toSaveInPod = []string{"DAC_OVERRIDE"} // the volume is read-only
+	toSaveInPod = []string{"DAC_OVERRIDE"} // the volume is mounted read-only
 	toLoadInPod = toLoad
 )
 
 type values map[string]any
 
-// pod returns one that has a volume, where the volume is in use if it is, with the rights of
-// the containers that have it: those of root, or of the user that they run as.
+// pod returns a pod that mounts the volume. If the volume is in use, the pod runs on the same machine. It gets the privileges
+// of the containers that mount the volume: root's, or those of their user.
 func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, p program, app string) values {
 	from := manager.Spec.Template.Spec
 	spec := values{
@@ -39,7 +39,7 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 	if len(from.PullSecrets) > 0 {
 		spec["imagePullSecrets"] = from.PullSecrets
 	}
-	if v.Machine != "" { // others may not reach it; where its container runs, this one may
+	if v.Machine != "" { // other machines may be unable to mount it; the pod may run where its container runs
 		spec["affinity"] = values{"nodeAffinity": values{"requiredDuringSchedulingIgnoredDuringExecution": values{"nodeSelectorTerms": []values{
 			{"matchFields": []values{{"key": "metadata.name", "operator": "In", "values": []string{v.Machine}}}},
 		}}}}
@@ -79,7 +79,7 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 	}
 }
 
-// nobodysRoot returns a container that has the volume, if none of those runs as root.
+// nobodysRoot returns the pod specification of a container that mounts the volume, if none of those containers runs as root.
 func nobodysRoot(users []kubectl.Object) (as kubectl.PodSpec, ok bool) {
 	for _, u := range users {
 		as = u.Spec.Template.Spec
@@ -90,8 +90,8 @@ func nobodysRoot(users []kubectl.Object) (as kubectl.PodSpec, ok bool) {
 	return as, len(users) > 0
 }
 
-// beside calls a function while a pod runs that has a volume, and removes the pod, whatever
-// comes. It has the volume's name: two that copy would be in each other's way.
+// beside calls do while a pod that mounts the volume is running, and always removes the pod afterwards. The pod's name is
+// derived from the volume, because two concurrent copies would conflict.
 func (c *cluster) beside(ctx context.Context, v Volume, p program, do func(pod string) error) (err error) {
 	manager, users, err := c.template(ctx, v.ID)
 	if err != nil {
@@ -135,7 +135,7 @@ func (c *cluster) remove(ctx context.Context, pod string) error {
 	return nil
 }
 
-// removeEnded removes a pod that was left by a command that was killed.
+// removeEnded removes a pod that a killed command left behind.
 func (c *cluster) removeEnded(ctx context.Context, pod string) error {
 	err := c.Run(ctx, nil, nil, "delete", "pods", "--field-selector", "metadata.name="+pod+",status.phase!=Pending,status.phase!=Running", "--wait")
 	if err != nil {
@@ -144,7 +144,7 @@ func (c *cluster) removeEnded(ctx context.Context, pod string) error {
 	return nil
 }
 
-// started waits until a pod runs. The error says why it does not.
+// started waits until a pod is running. The error explains why it is not.
 func (c *cluster) started(ctx context.Context, pod string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, fmt.Errorf("pod %q has not started in %s", pod, c.patience))
 	defer cancel()
@@ -176,7 +176,7 @@ func (c *cluster) started(ctx context.Context, pod string) error {
 	}
 }
 
-// late says why a pod has not started in time.
+// late explains why a pod has not started in time.
 func (c *cluster) late(ctx context.Context, pod, why string) error {
 	err := context.Cause(ctx)
 	if errors.Is(err, context.Canceled) {
@@ -186,14 +186,14 @@ func (c *cluster) late(ctx context.Context, pod, why string) error {
 	defer cancel()
 	events, failed := c.Objects(ctx, "get", "events", "--field-selector", "type=Warning,involvedObject.name="+pod)
 	if failed == nil && len(events) > 0 {
-		why = events[len(events)-1].Message // some may not read them
+		why = events[len(events)-1].Message // reading events may be forbidden
 	}
 	return fmt.Errorf("%w: %s", err, cmp.Or(why, "the cluster does not say why"))
 }
 
-// ended says why a pod has ended that was to wait.
+// ended explains why a pod that should keep running has exited.
 func (c *cluster) ended(ctx context.Context, pod string) error {
-	said, _ := c.Output(ctx, "logs", pod) // what it says of itself is enough
+	said, _ := c.Output(ctx, "logs", pod) // the log is optional
 	return explained(fmt.Errorf("pod %q has ended", pod), string(said))
 }
 
@@ -215,8 +215,8 @@ func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Rea
 	return err
 }
 
-// runWithInput runs kubectl with its stdin as a pipe of the operating system, which closes when
-// kubectl ends: then nobody waits for more input.
+// runWithInput runs kubectl with an operating system pipe as stdin. The pipe breaks when kubectl exits, so copying to it does
+// not block.
 func (c *cluster) runWithInput(ctx context.Context, in io.Reader, out io.Writer, words ...string) error {
 	if in == nil {
 		return c.Run(ctx, nil, out, words...)
@@ -228,7 +228,7 @@ func (c *cluster) runWithInput(ctx context.Context, in io.Reader, out io.Writer,
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(to, in) // kubectl says why it reads no more
+		_, _ = io.Copy(to, in) // kubectl reports why it stopped reading
 		to.Close()
 	}()
 	err = c.Run(ctx, from, out, words...)
@@ -245,7 +245,7 @@ func runs(pod kubectl.Object) bool {
 	return len(all) > 0 && all[0].State.Running != nil
 }
 
-// waits says what a pod waits for, and whether that is in vain.
+// waits returns what a pod is waiting for, and whether waiting is pointless.
 func waits(pod kubectl.Object) (text string, final bool) {
 	if c, ok := pod.Condition("PodScheduled"); ok && c.Status == "False" {
 		text = c.Message

@@ -1,6 +1,5 @@
-// Package volumes copies the volumes of an application to a file and back, by a program of
-// the manager's image that runs beside them: in a container on an engine, in a pod on a
-// cluster. Its goroutines end before a call returns.
+// Package volumes copies the volumes of an application to a file and back. It runs a program of the manager's image beside the
+// volumes: in a container on an engine, in a pod on a cluster. Its goroutines end before a call returns.
 package volumes
 
 import (
@@ -12,97 +11,94 @@ import (
 	"strings"
 )
 
-// Volume is one of an application's.
+// Volume is a volume of an application.
 type Volume struct {
-	Name    string `json:"name"`              // as the application calls it
-	ID      string `json:"id"`                // as the engine or the cluster does
-	Machine string `json:"machine,omitempty"` // that has it, where one does
-	Users   []User `json:"users"`             // the containers that have it now
-	// Elsewhere are machines of a swarm that have another volume of this name, with a
-	// container that uses it.
+	Name    string `json:"name"`              // name in the application
+	ID      string `json:"id"`                // name on the engine or cluster
+	Machine string `json:"machine,omitempty"` // the machine that has the volume, if it is local to one
+	Users   []User `json:"users"`             // containers that mount the volume now
+	// Elsewhere lists other machines of the swarm on which a container uses a different volume with this name.
 	Elsewhere []string `json:"elsewhere,omitempty"`
 }
 
-// User is a container, or a pod, that has a volume.
+// User is a container or pod that mounts a volume.
 type User struct {
 	Name    string `json:"name"`
 	ID      string `json:"id"`
-	Node    string `json:"node"` // of the application
+	Node    string `json:"node"` // the application's node
 	Running bool   `json:"running"`
-	Service string `json:"service,omitempty"` // of the swarm, or workload of the cluster, that keeps it running
+	Service string `json:"service,omitempty"` // swarm service or Kubernetes workload that keeps the container running
 }
 
-// Place is where an application's volumes are.
+// Place is the platform that stores an application's volumes.
 type Place interface {
 	Copier
 	Notes
-	// List returns them by their names.
+	// List returns the volumes, sorted by name.
 	List(ctx context.Context) ([]Volume, error)
 	// Stop stops a container that uses a volume, and Start starts it again.
 	Stop(ctx context.Context, u User) error
 	Start(ctx context.Context, u User) error
-	// Tidy undoes what killed commands have left: it removes the containers beside volumes, and
-	// starts what Stop has stopped, whose names it returns. It waits a moment for containers
-	// that still run: they end soon after their command.
+	// Tidy cleans up after killed commands: it removes the containers beside volumes, and starts the containers that Stop has
+	// stopped and returns their names. It waits briefly for containers that still run, which exit soon after their command.
 	Tidy(ctx context.Context) (started []string, err error)
 }
 
 // Copier runs the manager's program beside a volume.
 type Copier interface {
-	// Save writes what is in a volume to a tar stream.
+	// Save writes the contents of a volume as a tar stream.
 	Save(ctx context.Context, v Volume, out io.Writer) error
-	// Load replaces what is in a volume by the contents of a tar stream, and Recover finishes
-	// or undoes a Load that was interrupted. Both write a tree.Report a line to out.
+	// Load replaces the contents of a volume with a tar stream. Recover finishes or undoes an interrupted Load. Both write one
+	// tree.Report per line to out.
 	Load(ctx context.Context, v Volume, token string, in io.Reader, out io.Writer) error
 	Recover(ctx context.Context, v Volume, token string, out io.Writer) error
 }
 
-// Notes keeps a Note of each volume, outside the volume: where the engine or the cluster has
-// its own data.
+// Notes stores a Note for each volume outside the volume, in the metadata of the engine or cluster.
 type Notes interface {
 	Note(ctx context.Context, v Volume) (Note, error)
-	SetNote(ctx context.Context, v Volume, n Note) error // the zero Note removes it
+	SetNote(ctx context.Context, v Volume, n Note) error // the zero Note removes the stored one
 }
 
-// Note is what is known of a restore that is not at its end.
+// Note describes a restore that has not ended.
 type Note struct {
-	Token    string // by which the restore recognizes its folder in the volume
+	Token    string // identifies the restore's folder in the volume
 	Restored bool   // the volume has its new data
 }
 
-// The program of the manager's image, and where it has the volume.
+// The commands of the program in the manager's image.
 var (
 	saving     = []string{"volume", "tar", mounted}
 	loading    = []string{"volume", "untar", mounted}
 	recovering = []string{"volume", "recover", mounted}
 )
 
-// What the program's environment has: a summary is to end its stream, and the token of a
-// restore. A program of the release before does not read them.
+// Environment variables of the program: one requests a summary at the end of the stream, the other contains the token of a
+// restore. The program of the previous release ignores them.
 const (
 	wantsSummary = "TOSKOSE_VOLUME_SUMMARY"
-	hasToken     = "TOSKOSE_VOLUME_TOKEN" //nolint:gosec // the name of a variable
+	hasToken     = "TOSKOSE_VOLUME_TOKEN" //nolint:gosec // a variable's name, not a credential
 )
 
-// LabelCopies is the label of containers and pods that run the program: the volume's ID.
+// LabelCopies labels the containers and pods that run the program with the volume's ID.
 const LabelCopies = "io.toskose.copies"
 
 const mounted = "/volume"
 
-// The capabilities of the program: to read what is anybody's; to give files owners, modes
-// and capabilities, and to replace what is anybody's.
+// The capabilities of the program. Saving must read files of any user; loading must also replace such files and set owners,
+// modes and capabilities.
 var (
 	toSave = []string{"DAC_READ_SEARCH"}
 	toLoad = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"}
 )
 
-// ErrOlder says that the manager's image is of an earlier release, whose program does less.
+// ErrOlder is returned if the manager's image is of an earlier release whose program lacks a feature.
 var ErrOlder = errors.New("the application's manager is of an older toskose")
 
-// ErrNone is why there is nothing to copy.
+// ErrNone is returned if an application has no volumes.
 var ErrNone = errors.New("it has no volumes")
 
-// Choose returns the volumes of some names; of none, all.
+// Choose returns the named volumes, or all volumes if no names are given.
 func Choose(all []Volume, names []string) ([]Volume, error) {
 	if len(all) == 0 {
 		return nil, ErrNone
@@ -129,7 +125,7 @@ func namesOf(all []Volume) []string {
 	return names
 }
 
-// explained adds what the program said to an error of running it.
+// explained adds the program's output to the error of running it.
 func explained(err error, said string) error {
 	said = strings.TrimSpace(said)
 	switch {

@@ -13,31 +13,31 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Application is what deploying and a back-end both know of an application.
+// Application is the state that deploying shares with a back-end.
 type Application struct {
 	Info     output.Info
-	Dir      string      // what toskose has packaged; may be empty where it is named
-	Named    bool        // it runs, and is found by its name
-	Log      release.Log // of what was deployed before this call
-	Environ  []string    // of the commands; DOCKER_HOST and KUBECONFIG say where the engine and the cluster are
+	Dir      string      // the folder that toskose packaged; may be empty if Named
+	Named    bool        // the application is running and was found by its name
+	Log      release.Log // the releases deployed before this call
+	Environ  []string    // environment of the commands; DOCKER_HOST and KUBECONFIG select the engine and the cluster
 	Progress io.Writer   // a line for each step
-	Debug    io.Writer   // what the commands print; may be nil
+	Debug    io.Writer   // receives the output of the commands; may be nil
 
-	http *http.Client // asks the manager; made when it is needed
+	http *http.Client // client for the manager; created on first use
 }
 
-// File is one of the folder's.
+// File returns the path of a file in the folder.
 func (a *Application) File(name string) string { return filepath.Join(a.Dir, name) }
 
-// Say prints a line for a step.
+// Say prints a progress line.
 func (a *Application) Say(format string, args ...any) {
 	fmt.Fprintf(a.Progress, format+"\n", args...)
 }
 
-// Patience is the time for one answer of the manager, which itself waits for units.
+// Patience is the timeout of one request to the manager, which itself waits for units.
 const Patience = 30 * time.Second
 
-// Get asks the manager, as a user unless that is empty.
+// Get sends a GET request to the manager, authenticated as user unless user is empty.
 func (a *Application) Get(ctx context.Context, url, user, password string) (code int, body []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

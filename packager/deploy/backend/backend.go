@@ -1,5 +1,5 @@
-// Package backend is the contract between deploying and the ways of running what was packaged: what a
-// back-end is asked, and what it is told of the application. It starts no goroutine.
+// Package backend is the contract between deploying and the platforms that run an application: what deploying requests from a
+// platform, and the application that it passes. It starts no goroutine.
 package backend
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Backend is a way of running what was packaged.
+// Backend is a platform that runs packaged applications.
 type Backend interface {
 	Place
 	Runner
@@ -19,68 +19,69 @@ type Backend interface {
 	Remains
 }
 
-// Place is where an application runs.
+// Place is the location where an application runs.
 type Place interface {
-	Name() string                         // for people
-	Host(context.Context) (string, error) // where the manager is: HOST:PORT
-	Forward() string                      // the command that brings the manager to this machine; empty: it is there
-	Close()                               // lets go of a port that was forwarded
-	// Lock keeps the lock of the application. first: it may make room for an application that does not exist yet.
+	Name() string                         // shown to users
+	Host(context.Context) (string, error) // the manager's address: HOST:PORT
+	Forward() string                      // the command that forwards the manager's port to this machine; empty: not needed
+	Close()                               // ends port forwarding
+	// Lock returns the store of the application's lock. If first is set, the application may not exist yet and Lock may create
+	// its namespace.
 	Lock(first bool) lock.Store
 }
 
-// Runner brings an application up and takes it down.
+// Runner starts and removes an application.
 type Runner interface {
-	// Up records the log before it changes a container.
+	// Up deploys the application. It writes the log before it changes a container.
 	Up(ctx context.Context, log release.Log) error
-	// Record records another log with what is deployed, and replaces no container.
+	// Record replaces the log stored with the deployed application, without replacing a container.
 	Record(ctx context.Context, log release.Log) error
 	Down(ctx context.Context) error
-	// Failures says what is wrong with what was started.
+	// Failures returns the services that have failed or may still fail.
 	Failures(ctx context.Context) ([]Failure, error)
-	// Logs returns the end of what the container has printed that has failed.
+	// Logs returns the end of the log of the container that failed.
 	Logs(ctx context.Context, f Failure) (string, error)
 }
 
-// History is what is known of an application that was there before.
+// History describes the deployed application before a change.
 type History interface {
 	Before(context.Context) (Earlier, error)
-	Secrets(context.Context) (Suffixes, error)                // that run
-	Releases(context.Context) (map[string]release.Log, error) // what was deployed, by service
+	Secrets(context.Context) (Suffixes, error)                // in use by the running application
+	Releases(context.Context) (map[string]release.Log, error) // the deployed log, by service
 }
 
-// Steps are what happens around bringing an application up.
+// Steps are the hooks before and after an application is deployed.
 type Steps interface {
-	Check(context.Context) error   // refuses what cannot be deployed so
-	Others(context.Context) error  // refuses what is another application's already
-	Settle(context.Context) error  // is called when all of it answers
-	Publish(context.Context) error // hands the folder's secrets to what runs
+	Check(context.Context) error   // returns an error if this platform cannot run the application
+	Others(context.Context) error  // returns an error if a resource belongs to another application
+	Settle(context.Context) error  // called once all units answer
+	Publish(context.Context) error // copies the folder's secrets to the running application
 }
 
-// Remains are what is left when an application is taken down.
+// Remains removes or lists the resources that outlive an undeployed application.
 type Remains interface {
-	RemoveVolumes(context.Context) error                  // of the application
-	RemoveDocuments(context.Context) error                // the volumes that units keep documents on
-	Elsewhere(context.Context, Removal) ([]string, error) // what stays on other machines
+	RemoveVolumes(context.Context) error                  // the application's own volumes
+	RemoveDocuments(context.Context) error                // the volumes on which units store documents for the manager
+	Elsewhere(context.Context, Removal) ([]string, error) // lists resources that stay on other machines
 }
 
-// Noter keeps the log where what is deployed cannot.
+// Noter is a back-end that also stores the log outside the deployed resources.
 type Noter interface{ Note(release.Log) error }
 
-// Renewer knows nodes whose containers are all new, where the manager may not know yet.
+// Renewer returns the nodes whose containers were all replaced; the manager may not have noticed yet.
 type Renewer interface{ Renewed() map[string]bool }
 
-// Halter pauses the orchestrator's updates that are under way, and waits for its own rollbacks.
+// Halter pauses the orchestrator's updates in progress and waits for its own rollbacks to finish.
 type Halter interface{ Halt(context.Context) error }
 
-// Listener knows why the manager runs and cannot be asked; nil: nobody knows.
+// Listener explains why a running manager is unreachable. It returns nil if the reason is unknown.
 type Listener interface{ Unheard(context.Context) error }
 
-// Earlier is what existed of an application before it was deployed.
+// Earlier says which parts of an application existed before it was deployed.
 type Earlier struct{ Running, Data, Documents bool }
 
-// Removal is what goes with an application that is undeployed.
+// Removal selects the resources that undeploying also removes.
 type Removal struct{ Volumes, Images bool }
 
-// ErrUntouched ends what is wrong before any container was touched.
+// ErrUntouched ends the message of errors that occur before any container was changed.
 var ErrUntouched = errors.New("no container was changed")

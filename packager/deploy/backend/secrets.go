@@ -8,19 +8,17 @@ import (
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
-// Suffixes are the ends of the names that an application's secrets have where it runs: a
-// secret may have several.
+// Suffixes maps each secret of a deployed application to the suffixes of its names on the platform. A secret may have several.
 type Suffixes map[string][]string
 
-// Add notes one, once.
+// Add adds a suffix unless it is already listed.
 func (s Suffixes) Add(name, suffix string) {
 	if !slices.Contains(s[name], suffix) {
 		s[name] = append(s[name], suffix)
 	}
 }
 
-// MissingSecrets names the external secrets that are missing, with the commands
-// that create them.
+// MissingSecrets returns an error that lists the external secrets that do not exist, with the commands that create them.
 func MissingSecrets(where string, want, have []string, how string) error {
 	var lines []string
 	for _, name := range want {

@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Check refuses a folder whose external secrets do not exist yet.
+// Check returns an error if external secrets of the folder do not exist.
 func (c *Cluster) Check(ctx context.Context) error {
 	if len(c.info.External) == 0 {
 		return nil
@@ -25,8 +25,8 @@ func (c *Cluster) Check(ctx context.Context) error {
 		"kubectl --namespace "+c.info.Namespace+" create secret generic %s --from-file=KEY=FILE")
 }
 
-// Others refuses objects that are in the namespace already and not the application's:
-// applying the manifests would change them, and removing it would remove them.
+// Others returns an error if the namespace contains objects of the manifests that do not belong to the application: deploying
+// would change them, and undeploying would remove them.
 func (c *Cluster) Others(ctx context.Context) error {
 	found, err := c.all.Objects(ctx, "get", "--kustomize", c.Dir, "--ignore-not-found")
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Cluster) Others(ctx context.Context) error {
 	var problems []error
 	for _, o := range found {
 		app, ours := c.info.Owner(o.Metadata.Labels)
-		if ours || o.Kind == "Namespace" && app == "" { // which was made for the application
+		if ours || o.Kind == "Namespace" && app == "" { // the namespace was created for the application
 			continue
 		}
 		whose := "toskose has not made it"

@@ -1,5 +1,5 @@
-// Package cluster runs an application on Kubernetes, by kubectl. A port that is forwarded to its manager
-// is let go of by Close; it starts no other goroutine.
+// Package cluster runs an application on Kubernetes with kubectl. Close ends the port forwarding to the manager; the package
+// starts no other goroutine.
 package cluster
 
 import (
@@ -24,14 +24,14 @@ type Cluster struct {
 	*backend.Application
 	info    kubernetes.Info
 	all, in kubectl.Cluster  // the whole cluster, and the application's namespace
-	applied []string         // by kind.group/name
-	port    *kubectl.Forward // this call's way to the manager; nil: none yet
+	applied []string         // names as kind.group/name
+	port    *kubectl.Forward // forwarded port of the manager; nil: none
 
 	past map[string]bool // see rollout
 }
 
-// The kinds of what an application is made of, as kubectl names them. Volumes
-// are apart: what is in them outlives a deployment.
+// The kinds of an application's objects, in kubectl's notation. Volume claims are separate because their data outlives a
+// deployment.
 const (
 	workloadKinds = "deployments.apps,statefulsets.apps,jobs.batch"
 	runningKinds  = workloadKinds + ",services,networkpolicies.networking.k8s.io"
@@ -39,12 +39,12 @@ const (
 	volumeKinds   = "persistentvolumeclaims"
 )
 
-// answering is how long a cluster may take for its first answer.
+// answering is the timeout of the first request to the cluster.
 const answering = 20 * time.Second
 
 var _ backend.Backend = (*Cluster)(nil)
 
-// Open points at the cluster of one of kubectl's contexts; empty: the current one.
+// Open connects to the cluster of a kubectl context; empty: the current context.
 func Open(ctx context.Context, app *backend.Application, info kubernetes.Info, kubectx string) (*Cluster, error) {
 	c := &Cluster{Application: app, info: info, all: kubectl.Cluster{Context: kubectx, Environ: app.Environ, Debug: app.Debug}}
 	c.in = c.all
@@ -52,12 +52,12 @@ func Open(ctx context.Context, app *backend.Application, info kubernetes.Info, k
 	return c, c.reachable(ctx)
 }
 
-// Name says where it runs.
+// Name describes where the application runs.
 func (c *Cluster) Name() string {
 	return fmt.Sprintf("on Kubernetes, in namespace %q", c.info.Namespace)
 }
 
-// Lock is in the application's namespace, which the first deployment may have to make.
+// Lock returns the lock store of the application's namespace. For a first deployment, it may create the namespace.
 func (c *Cluster) Lock(first bool) lock.Store {
 	var makeNamespace func(context.Context) error
 	if first && c.info.OwnNamespace && c.Dir != "" {
@@ -81,13 +81,12 @@ func (c *Cluster) reachable(ctx context.Context) error {
 	return nil
 }
 
-// list returns the application's objects, by kind.group/name.
+// list returns the names of the application's objects as kind.group/name.
 func (c *Cluster) list(ctx context.Context, kinds string) ([]string, error) {
 	return c.in.Names(ctx, kinds, "--selector", c.info.Selector)
 }
 
-// Before looks for the application, and remembers its pods: how often they have failed says nothing of
-// what is deployed.
+// Before looks for the application, and records its pods: their earlier failures do not count for this deployment.
 func (c *Cluster) Before(ctx context.Context) (backend.Earlier, error) {
 	running, err := c.list(ctx, workloadKinds)
 	if err != nil {
@@ -107,8 +106,7 @@ func (c *Cluster) Before(ctx context.Context) (backend.Earlier, error) {
 	return backend.Earlier{Running: len(running) > 0, Data: len(volumes) > 0}, err
 }
 
-// Up applies the manifests, and removes what only an backend.Earlier version of the
-// application had.
+// Up applies the manifests and removes objects that only an earlier version of the application had.
 func (c *Cluster) Up(ctx context.Context, log release.Log) error {
 	if err := c.Record(ctx, log); err != nil {
 		return err
@@ -138,8 +136,8 @@ func (c *Cluster) Up(ctx context.Context, log release.Log) error {
 	return c.prune(ctx, runningKinds)
 }
 
-// Settle removes secrets that had another value. They stay until then:
-// a container that is replaced may have to start once more.
+// Settle removes outdated secrets. They stay until all units answer, because a container that is being replaced may restart
+// once more.
 func (c *Cluster) Settle(ctx context.Context) error { return c.prune(ctx, secretKinds) }
 
 func (c *Cluster) prune(ctx context.Context, kinds string) error {
@@ -160,7 +158,7 @@ func (c *Cluster) prune(ctx context.Context, kinds string) error {
 	return nil
 }
 
-// Down removes the application except for its volumes, and waits for that.
+// Down removes the application except for its volumes, and waits until it is removed.
 func (c *Cluster) Down(ctx context.Context) error {
 	if err := volumes.RemovePods(ctx, c.in, c.Info.App); err != nil {
 		return err
@@ -171,7 +169,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return c.removeNamespace(ctx)
 }
 
-// Elsewhere says what stays on the cluster's machines.
+// Elsewhere lists the resources that stay on the cluster's machines.
 func (c *Cluster) Elsewhere(_ context.Context, gone backend.Removal) ([]string, error) {
 	if !gone.Images {
 		return nil, nil
@@ -179,7 +177,7 @@ func (c *Cluster) Elsewhere(_ context.Context, gone backend.Removal) ([]string, 
 	return []string{"images stay on the machines of the cluster, which remove what they do not use when they need the room"}, nil
 }
 
-// RemoveDocuments does nothing: what units keep is in their pods, and goes with them.
+// RemoveDocuments does nothing: the documents that units store are removed with their pods.
 func (c *Cluster) RemoveDocuments(context.Context) error { return nil }
 
 // RemoveVolumes removes the volume claims.
@@ -198,8 +196,7 @@ func (c *Cluster) RemoveVolumes(ctx context.Context) error {
 	return c.removeNamespace(ctx)
 }
 
-// remove waits until pods have ended, too, which are what kubectl calls
-// dependents in the foreground.
+// remove deletes objects and waits until their pods are deleted too (cascade=foreground).
 func (c *Cluster) remove(ctx context.Context, kinds string) error {
 	err := c.in.Run(ctx, nil, nil, "delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait")
 	if ctx.Err() != nil {
@@ -208,8 +205,7 @@ func (c *Cluster) remove(ctx context.Context, kinds string) error {
 	return err
 }
 
-// removeNamespace removes the application's own namespace unless it still holds
-// something: the application's volumes, or somebody else's objects.
+// removeNamespace removes the application's own namespace unless it still contains the application's volumes or other objects.
 func (c *Cluster) removeNamespace(ctx context.Context) error {
 	if !c.info.OwnNamespace {
 		return nil
@@ -229,7 +225,7 @@ func (c *Cluster) removeNamespace(ctx context.Context) error {
 	return c.all.Run(ctx, nil, nil, "delete", "namespace", c.info.Namespace, "--ignore-not-found", "--wait")
 }
 
-// isEverywhere reports whether a cluster puts an object into each namespace.
+// isEverywhere reports whether the cluster creates an object in every namespace.
 func isEverywhere(name string) bool {
 	return slices.Contains([]string{"configmap/kube-root-ca.crt", "configmap/openshift-service-ca.crt", "serviceaccount/default", "serviceaccount/builder", "serviceaccount/deployer"}, name)
 }

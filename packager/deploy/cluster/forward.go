@@ -10,8 +10,8 @@ import (
 	"github.com/toskose/toskose/packager/endpoint"
 )
 
-// Host returns an address of the manager. A port is forwarded to one pod, so
-// this is done again when that pod no longer answers.
+// Host returns the address of the manager's forwarded port. A port is forwarded to one pod; Host forwards it again if that pod
+// no longer answers.
 func (c *Cluster) Host(ctx context.Context) (string, error) {
 	if c.port != nil && c.answers(ctx) {
 		return c.port.Address, nil
@@ -31,8 +31,8 @@ func (c *Cluster) Host(ctx context.Context) (string, error) {
 	return c.port.Address, nil
 }
 
-// pod returns a pod of a workload that is complete: until then, an backend.Earlier one may
-// be among them, with another password.
+// pod returns a ready pod of a workload whose rollout is complete. Until then, an old pod with another password may be among
+// them.
 func (r rollout) pod(service string) (string, error) {
 	for _, f := range r.failures() {
 		if f.Service == service {
@@ -47,12 +47,12 @@ func (r rollout) pod(service string) (string, error) {
 	return "", fmt.Errorf("%s has no pod", service)
 }
 
-// Forward is the command that brings the manager to this machine.
+// Forward returns the command that forwards the manager's port to this machine.
 func (c *Cluster) Forward() string {
 	return c.in.ForwardLine(c.info.Manager.Service, c.info.Manager.Port)
 }
 
-// Close lets go of the port that was forwarded.
+// Close ends port forwarding.
 func (c *Cluster) Close() {
 	if c.port != nil {
 		c.port.Close()

@@ -19,7 +19,7 @@ func (c *Cluster) Releases(ctx context.Context) (map[string]release.Log, error) 
 	return logs, nil
 }
 
-// Record annotates the workloads that exist.
+// Record annotates the existing workloads.
 func (c *Cluster) Record(ctx context.Context, log release.Log) error {
 	all, err := c.list(ctx, workloadKinds)
 	if err != nil || len(all) == 0 {
@@ -28,7 +28,7 @@ func (c *Cluster) Record(ctx context.Context, log release.Log) error {
 	return c.annotate(ctx, log)
 }
 
-// annotate gives all workloads the log. Their pods do not get it, which that would replace.
+// annotate adds the log to all workloads. It does not annotate their pods, since that would replace them.
 func (c *Cluster) annotate(ctx context.Context, log release.Log) error {
 	return c.in.Run(ctx, nil, nil, "annotate", workloadKinds, "--selector", c.info.Selector, "--overwrite", release.Label+"="+log.Encode())
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/toskose/toskose/packager/kubectl"
 )
 
-// rollout is an application on a cluster, at one moment.
+// rollout is a snapshot of an application's objects on a cluster.
 type rollout struct {
 	workloads, pods, claims, events []kubectl.Object
 
-	past    map[string]bool // ids of the pods that were there before: how often they have failed says nothing of what is deployed
-	manager string          // its workload
+	past    map[string]bool // UIDs of the pods that existed before this deployment; their earlier failures do not count
+	manager string          // name of the manager's workload
 }
 
-// look asks the cluster for the application. Events are for people only, and
-// some may not read them.
+// look returns the current objects of the application. Events are only shown to users; missing permission to read them is not
+// an error.
 func (c *Cluster) look(ctx context.Context) (rollout, error) {
 	r := rollout{past: c.past, manager: c.info.Manager.Service}
 	all, err := c.in.Objects(ctx, "get", workloadKinds+",pods,"+volumeKinds, "--selector", c.info.Selector)
@@ -43,14 +43,14 @@ func (c *Cluster) look(ctx context.Context) (rollout, error) {
 	return r, nil
 }
 
-// Failures says which workloads are not complete, or may not stay so.
+// Failures returns the workloads that are not complete, or may fail again.
 func (c *Cluster) Failures(ctx context.Context) ([]backend.Failure, error) {
 	r, err := c.look(ctx)
 	return append(r.failures(), r.unproven()...), err
 }
 
-// unproven lists the workloads that may yet end as soon as they have started: without a
-// probe, a container is ready at once.
+// unproven returns the workloads that were started so recently that they may still exit: without a probe, a container is ready
+// at once.
 func (r rollout) unproven() []backend.Failure {
 	var out []backend.Failure
 	for _, w := range r.workloads {
@@ -68,8 +68,8 @@ func isYoungPod(o kubectl.Object) bool {
 	})
 }
 
-// failures says why workloads are not complete, or do not stay so: without a
-// health check, a container that ends again and again is ready in between.
+// failures returns the workloads that are not complete or keep restarting. Without a health check, a container that exits
+// repeatedly is ready in between.
 func (r rollout) failures() []backend.Failure {
 	var out []backend.Failure
 	for _, w := range r.workloads {
@@ -80,7 +80,7 @@ func (r rollout) failures() []backend.Failure {
 	return out
 }
 
-// restarted reports whether a pod has yet to show that it stays up.
+// restarted reports whether a container of a pod has restarted within the last backend.Settled.
 func restarted(o kubectl.Object) bool {
 	return slices.ContainsFunc(o.Status.Containers, hasRestarted)
 }
@@ -89,8 +89,7 @@ func hasRestarted(s kubectl.ContainerStatus) bool {
 	return s.Restarts > 0 && s.State.Running != nil && time.Since(s.State.Running.Since) < backend.Settled
 }
 
-// complete reports whether all pods of a workload exist, are ready and have its
-// newest version.
+// complete reports whether all pods of a workload exist, are ready and have its newest version.
 func complete(o kubectl.Object) bool {
 	if o.IsJob() {
 		return o.JobUp()
@@ -131,9 +130,9 @@ func (r rollout) failure(w kubectl.Object) backend.Failure {
 	return f
 }
 
-// isAlone reports whether all that a workload may wait for has been up since before: then each
-// end of its containers counts. Otherwise it has the time that their restarts take, as one that
-// ends until its database answers needs.
+// isAlone reports whether all other workloads were ready before this deployment, so that w has nothing to wait for. Each exit
+// of its containers then counts as a failure. Otherwise its containers may need several restarts, for example until a database
+// answers.
 func (r rollout) isAlone(w kubectl.Object) bool {
 	for _, other := range r.workloads {
 		if s := other.Workload(); s == w.Workload() || s == r.manager {
@@ -147,7 +146,7 @@ func (r rollout) isAlone(w kubectl.Object) bool {
 	return len(r.past) > 0
 }
 
-// ends is how often a container of a pod has ended.
+// ends returns how often a container of a pod has exited.
 func ends(o kubectl.Object) int {
 	most := 0
 	for _, s := range o.Status.Containers {
@@ -171,7 +170,7 @@ func (r rollout) podsOf(service string) []kubectl.Object {
 	return out
 }
 
-// noPods says why a workload that is not complete has no pod to blame.
+// noPods explains why an incomplete workload has no pod.
 func (r rollout) noPods(w kubectl.Object) (why string, times int) {
 	if c, ok := w.Condition("ReplicaFailure"); ok && c.Status == "True" {
 		why = c.Reason + ": " + c.Message
@@ -180,7 +179,7 @@ func (r rollout) noPods(w kubectl.Object) (why string, times int) {
 		if e.Reason != "FailedCreate" {
 			continue
 		}
-		// A Deployment's pods are made by a ReplicaSet of its name with a digest.
+		// A Deployment's pods are created by a ReplicaSet with its name and a hash.
 		theirs := e.Involved.Kind == "ReplicaSet" && strings.HasPrefix(e.Involved.Name, w.Metadata.Name+"-") && why != ""
 		if e.Involved.UID == w.Metadata.UID || theirs {
 			why, times = e.Reason+": "+e.Message, times+max(e.Count, 1)
@@ -192,7 +191,7 @@ func (r rollout) noPods(w kubectl.Object) (why string, times int) {
 	return why, times
 }
 
-// podFailure says why a pod is not ready, and how often it has failed.
+// podFailure returns why a pod is not ready and how often it has failed.
 func (r rollout) podFailure(p kubectl.Object) (why string, times int) {
 	if c, ok := p.Condition("PodScheduled"); ok && c.Status == "False" {
 		why = "is on no node: " + c.Message + r.unbound()
@@ -215,7 +214,7 @@ func (r rollout) podFailure(p kubectl.Object) (why string, times int) {
 	return why, times
 }
 
-// unbound names the volumes that a pod may be waiting for.
+// unbound lists the volume claims that a pod may be waiting for.
 func (r rollout) unbound() string {
 	var names []string
 	for _, c := range r.claims {
@@ -229,7 +228,7 @@ func (r rollout) unbound() string {
 	return " (without a volume yet: " + strings.Join(names, ", ") + ")"
 }
 
-// waits says what a container that is not ready does.
+// waits describes the state of a container that is not ready.
 func waits(s kubectl.ContainerStatus) (text string, times int) {
 	ended := s.Last.Terminated
 	if s.State.Terminated != nil {
@@ -244,7 +243,7 @@ func waits(s kubectl.ContainerStatus) (text string, times int) {
 		return fmt.Sprintf("was restarted %d times%s", s.Restarts, said), s.Restarts
 	case w == nil && s.State.Running != nil:
 		return "runs and is not ready", 0
-	case w == nil && s.Restarts > 0: // it has just ended once more
+	case w == nil && s.Restarts > 0: // it has just exited again
 		return fmt.Sprintf("was restarted %d times%s", s.Restarts, said), s.Restarts
 	case w == nil:
 		return "is not up" + said, 0
@@ -267,7 +266,7 @@ func (r rollout) pullsFailed(p kubectl.Object) int {
 	return times
 }
 
-// warningOf returns the cluster's last warning about a pod.
+// warningOf returns the last warning event of a pod.
 func (r rollout) warningOf(p kubectl.Object) string {
 	last := ""
 	for _, e := range r.events {
@@ -278,13 +277,13 @@ func (r rollout) warningOf(p kubectl.Object) string {
 	return last
 }
 
-// well reports whether a pod is ready and stays so, or has done its work.
+// well reports whether a pod is ready and has not restarted recently, or has finished its work.
 func well(o kubectl.Object) bool {
 	return o.Holds("Ready") && !restarted(o) || o.Status.Phase == "Succeeded"
 }
 
-// blamed returns the pod of a workload whose log may say what is wrong. One of a Job that
-// has ended says more than one that takes its place.
+// blamed returns the pod of a workload whose log may explain the failure. A failed pod of a Job is preferred to its
+// replacement.
 func (r rollout) blamed(service string) (kubectl.Object, bool) {
 	pods := slices.DeleteFunc(r.podsOf(service), func(p kubectl.Object) bool { return well(p) || len(p.Status.Containers) == 0 })
 	if len(pods) == 0 {
@@ -293,7 +292,7 @@ func (r rollout) blamed(service string) (kubectl.Object, bool) {
 	return pods[max(0, slices.IndexFunc(pods, func(p kubectl.Object) bool { return p.Status.Phase == "Failed" }))], true
 }
 
-// silent returns a pod of a node, which may be ready for all that the cluster knows.
+// silent returns a pod of a node whose unit does not answer. The cluster may consider that pod ready.
 func (r rollout) silent(node string) (kubectl.Object, bool) {
 	for _, w := range r.workloads {
 		if w.Called() != node && w.Workload() != node {
@@ -311,8 +310,7 @@ func (r rollout) silent(node string) (kubectl.Object, bool) {
 	return kubectl.Object{}, false
 }
 
-// Logs returns the end of what a workload's container has printed, before its
-// last restart if there was one.
+// Logs returns the end of a workload's container log, from before its last restart if there was one.
 func (c *Cluster) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	r, err := c.look(ctx)
 	if err != nil {
@@ -328,11 +326,11 @@ func (c *Cluster) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	now := []string{"logs", p.Metadata.Name, "--tail=15"}
 	before := append(slices.Clone(now), "--previous")
 	first, second := now, before
-	if s := p.Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || hasRestarted(s)) { // one that has just ended is not the previous one
+	if s := p.Status.Containers[0]; s.Restarts > 0 && (s.State.Waiting != nil || hasRestarted(s)) { // a restart is recent: the failure is in the previous log
 		first, second = before, now
 	}
 	out, err := c.in.Output(ctx, first...)
-	if strings.HasPrefix(string(out), "unable to retrieve container logs for ") { // it has ended once more, and that container is removed
+	if strings.HasPrefix(string(out), "unable to retrieve container logs for ") { // it has exited again, and that container was removed
 		out, err = c.in.Output(ctx, second...)
 	}
 	return string(out), err

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
-// Secrets are those of the namespace, by their annotation: their values stay there.
+// Secrets reads the secrets' annotations in the namespace. It does not read their values.
 func (c *Cluster) Secrets(ctx context.Context) (backend.Suffixes, error) {
 	column := `{range .items[*]}{.metadata.annotations.` + strings.ReplaceAll(kubernetes.SecretAnnotation, ".", `\.`) + `}{"\n"}{end}`
 	out, err := c.in.Output(ctx, "get", secretKinds, "--selector", c.info.Selector, "--output", "jsonpath="+column)
@@ -30,8 +30,8 @@ func (c *Cluster) Secrets(ctx context.Context) (backend.Suffixes, error) {
 	return all, nil
 }
 
-// Publish applies the Secrets of the folder, and nothing else. Their names stay, and pods see
-// other values when the kubelet has looked, in a minute or so.
+// Publish applies only the Secrets of the folder. Their names do not change, and pods see the new values after the kubelet's
+// next sync, within about a minute.
 func (c *Cluster) Publish(ctx context.Context) error {
 	all, err := c.all.Output(ctx, "kustomize", c.Dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
-// Command runs a command of Docker's. Its error holds the end of what that printed.
+// Command runs a Docker command. Its error includes the end of the command's output.
 func (e *Engine) Command(ctx context.Context, words ...string) error {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Env = e.Dir, e.Environ

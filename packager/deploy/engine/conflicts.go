@@ -8,8 +8,8 @@ import (
 	"github.com/toskose/toskose/packager/conflict"
 )
 
-// Conflicts refuses what another application, or somebody else, has on the engine: its
-// ports, its name, or those of its containers.
+// Conflicts returns an error if other containers or another application on the engine use the application's name, ports or
+// container names.
 func (e *Engine) Conflicts(ctx context.Context, asStack bool) error {
 	ports, err := conflict.PortsOf(e.Dir, e.Info)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package engine has what running an application by Compose and in a swarm have in common: the Docker engine,
-// with its containers, volumes and images. It starts no goroutine that outlives a call.
+// Package engine implements the operations on a Docker engine that Compose and swarm deployments share: containers, volumes
+// and images. It starts no goroutine that outlives a call.
 package engine
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Engine is a Docker engine with an application.
+// Engine is a Docker engine that runs an application.
 type Engine struct {
 	*backend.Application
 	Docker *client.Client
-	System system.Info // what the engine says of itself
+	System system.Info // the engine's description of itself
 
-	unnamed []unnamedVolume // volumes of containers that were taken down
+	unnamed []unnamedVolume // unnamed volumes of removed containers
 }
 
-// Open asks an engine for what it is.
+// Open queries the engine's description.
 func Open(ctx context.Context, docker *client.Client, app *backend.Application) (*Engine, error) {
 	about, err := docker.Info(ctx)
 	if err != nil {
@@ -35,13 +35,13 @@ func Open(ctx context.Context, docker *client.Client, app *backend.Application) 
 	return &Engine{Application: app, Docker: docker, System: about}, nil
 }
 
-// Forward is empty: a port of the manager is published.
+// Forward returns "": the manager's port is published.
 func (e *Engine) Forward() string { return "" }
 
 // Close does nothing: no port was forwarded.
 func (e *Engine) Close() {}
 
-// Machine is the machine of the engine, as it is reached from here.
+// Machine returns the host name of the engine's machine as seen from here.
 func (e *Engine) Machine() string {
 	u, err := url.Parse(e.Docker.DaemonHost())
 	if err != nil || u.Scheme == "unix" || u.Scheme == "npipe" || u.Hostname() == "" {
@@ -50,12 +50,12 @@ func (e *Engine) Machine() string {
 	return u.Hostname()
 }
 
-// Published is the manager's address on a host.
+// Published returns the manager's address on a host.
 func (e *Engine) Published(host string) string {
 	return net.JoinHostPort(host, strconv.Itoa(e.Info.Manager.Port))
 }
 
-// Containers returns those of the application, ended ones too.
+// Containers returns the containers with a label, including exited ones.
 func (e *Engine) Containers(ctx context.Context, label string) ([]container.Summary, error) {
 	list, err := e.Docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", label))})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// RemoveImages removes the images that were built for the application from the engine,
-// except those that a container has. Their bases have no label of it.
+// RemoveImages removes the images that were built for the application from the engine, except images that a container uses.
+// Base images do not have the application's label, so they stay.
 func RemoveImages(ctx context.Context, docker *client.Client, app *backend.Application) error {
 	list, err := docker.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+app.Info.App))})
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// Endless is what is wrong with a container that ends without an error where that is not
-// to be.
+// Endless is the failure of a service whose containers exit with 0 and are restarted every time.
 const Endless = "ends, and is started again and again; what is to end wants another restart_policy.condition in toskose.yml"
 
-// ReadLog reads a log of the engine's to its end.
+// ReadLog reads a log stream of the engine to its end.
 func ReadLog(r io.ReadCloser) (string, error) {
 	defer r.Close()
 	var out strings.Builder

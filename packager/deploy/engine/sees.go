@@ -15,17 +15,17 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// probing is how long an engine may take to make a container and to remove it.
+// probing is how long the engine may take to create and remove a container.
 const probing = 30 * time.Second
 
-// Sees reports whether the engine's machine has something at a path: an engine refuses to make a
-// container that mounts what it does not have. The error says that it cannot be asked.
+// Sees reports whether a path exists on the engine's machine: the engine refuses to create a container with a bind mount of a
+// missing path. The error means that the check failed.
 func (e *Engine) Sees(ctx context.Context, path string) (bool, error) {
 	of, err := e.anyImage(ctx)
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probing) // who interrupts this leaves no container
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probing) // an interrupted check leaves no container behind
 	defer cancel()
 	if err := e.RemoveProbe(ctx); err != nil {
 		return false, err
@@ -39,11 +39,11 @@ func (e *Engine) Sees(ctx context.Context, path string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("cannot make a container: %w", err)
 	}
-	// Its image may ask for volumes, which are made together with it.
+	// The image may declare volumes, which the engine created with the container.
 	return true, e.removeContainer(ctx, made.ID)
 }
 
-// probe is the name of the container that Sees makes.
+// probe returns the name of the container that Sees creates.
 func (e *Engine) probe() string { return e.Info.App + "_toskose-probe" }
 
 // RemoveProbe removes the container of a call of Sees that was killed.
@@ -57,11 +57,11 @@ func (e *Engine) removeContainer(ctx context.Context, name string) error {
 	return nil
 }
 
-// anyImage returns the id of one of the engine's images.
+// anyImage returns the ID of any image of the engine.
 func (e *Engine) anyImage(ctx context.Context) (string, error) {
 	own := filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+e.Info.App))
 	images, err := e.Docker.ImageList(ctx, image.ListOptions{Filters: own})
-	if err == nil && len(images) == 0 { // another's may be about to be removed, which a container of it prevents
+	if err == nil && len(images) == 0 { // a probe with another application's image could prevent the removal of that image
 		images, err = e.Docker.ImageList(ctx, image.ListOptions{})
 	}
 	if err != nil {

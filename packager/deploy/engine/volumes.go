@@ -16,12 +16,11 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// unnamedVolume is a volume that the engine made for a container because its
-// image asks for one. Only the container says whose it is. (A swarm removes such
-// volumes with their containers.)
+// unnamedVolume is a volume that the engine created because a container's image declares it. Only the container links it to
+// the application. (A swarm removes such volumes with their containers.)
 type unnamedVolume struct{ name, service, path string }
 
-// The engine names such a volume by an id.
+// The engine names such a volume with a random ID.
 var volumeID = regexp.MustCompile("^[0-9a-f]{64}$")
 
 func unnamedOf(list []container.Summary) []unnamedVolume {
@@ -36,14 +35,14 @@ func unnamedOf(list []container.Summary) []unnamedVolume {
 	return all
 }
 
-// TakenDown notes what only containers that are about to be removed say: which volumes are theirs.
+// TakenDown records the unnamed volumes of containers that are about to be removed: afterwards the engine no longer links the
+// volumes to the application.
 func (e *Engine) TakenDown(list []container.Summary) {
 	e.unnamed = append(e.unnamed, unnamedOf(list)...)
 }
 
-// Volumes returns the application's volumes on this engine, also those that
-// Compose made: a stack takes them over. Those that units keep documents on are
-// none of the application's own.
+// Volumes returns the application's volumes on this engine. They include volumes created by Compose, which a stack takes over.
+// The volumes on which units store documents are returned separately.
 func (e *Engine) Volumes(ctx context.Context) (own, documents []*volume.Volume, err error) {
 	for _, label := range []string{compose.LabelProject, compose.LabelStack} {
 		list, err := e.Docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+e.Info.App))})
@@ -61,8 +60,7 @@ func (e *Engine) Volumes(ctx context.Context) (own, documents []*volume.Volume, 
 	return own, documents, nil
 }
 
-// letGo is how long an engine may take to let go of the volumes of a container
-// that it does not list any more.
+// letGo is how long the engine may take to release the volumes of a container that it no longer lists.
 const letGo = 10 * time.Second
 
 func (e *Engine) removeVolume(ctx context.Context, name string) error {
@@ -79,7 +77,7 @@ func (e *Engine) removeVolume(ctx context.Context, name string) error {
 	}
 }
 
-// RemoveDocuments removes what units keep on this engine for the manager.
+// RemoveDocuments removes the documents that units store on this engine for the manager.
 func (e *Engine) RemoveDocuments(ctx context.Context) error {
 	_, list, err := e.Volumes(ctx)
 	if err != nil {

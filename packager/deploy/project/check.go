@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-// Check refuses a folder that is packaged only for a swarm.
+// Check returns an error for a folder that was packaged only for a swarm.
 func (p *Project) Check(context.Context) error {
 	if len(p.Info.External) > 0 {
 		return errors.New("its secrets are a swarm's (--secrets external), and the engine is not in a swarm: " +
@@ -32,5 +32,5 @@ func thisMachine(host string) bool {
 	return host == config.LocalName || config.IsLoopback(host)
 }
 
-// Others refuses what is another application's already.
+// Others returns an error if a resource of the project belongs to another application.
 func (p *Project) Others(ctx context.Context) error { return p.Conflicts(ctx, false) }

@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/engine"
 )
 
-// Failures says what is wrong with containers, and which are gone.
+// Failures returns the services whose containers failed, are not ready, or were removed.
 func (p *Project) Failures(ctx context.Context) ([]backend.Failure, error) {
 	list, err := p.Containers(ctx, p.label)
 	if err != nil {
@@ -37,15 +37,15 @@ func (p *Project) Failures(ctx context.Context) ([]backend.Failure, error) {
 	return out, nil
 }
 
-// failureOf says what is wrong with a container.
+// failureOf derives a failure from the state of a container. Why is empty if the container is fine.
 func failureOf(state *container.State, restarts int) backend.Failure {
 	f := backend.Failure{Times: restarts}
-	started, _ := time.Parse(time.RFC3339Nano, state.StartedAt) // the engine's own format
+	started, _ := time.Parse(time.RFC3339Nano, state.StartedAt) // the format of the engine
 	switch ended := state.Status; {
 	case ended == container.StateRestarting && state.ExitCode == 0 && state.Error == "":
 		f.Why = engine.Endless
 	case ended == container.StateRestarting || ended == container.StateExited || ended == container.StateDead:
-		if state.ExitCode != 0 || state.Error != "" { // otherwise it has done its work
+		if state.ExitCode != 0 || state.Error != "" { // otherwise it has finished its work
 			f.Why = fmt.Sprintf("%s with code %d", ended, state.ExitCode)
 		}
 	case restarts > 0 && time.Since(started) < backend.Settled:
@@ -60,7 +60,7 @@ func failureOf(state *container.State, restarts int) backend.Failure {
 	return f
 }
 
-// Logs returns the end of what a service has printed.
+// Logs returns the end of a service's log.
 func (p *Project) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	list, err := p.Containers(ctx, p.label)
 	if err != nil {
@@ -79,12 +79,9 @@ func (p *Project) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	return "", nil
 }
 
-// A container that is there for one Task is tried again by whoever runs it, as often as
-// its manifest says: its failures are not counted here, and it has failed when nobody
-// begins another attempt. It is up when it runs, and when it has ended with 0.
-
-// asJob judges the container of a job, which its engine starts again at once, or never. That its unit is
-// healthy says nothing of how it goes on.
+// asJob adjusts the failure of a job's container. Its engine restarts the container as often as the manifest says, so its
+// failures are not counted: the job has failed when the container is not restarted. It counts as running while it runs and
+// after it exited with 0. A health check of the unit proves nothing about the job's outcome.
 func asJob(f backend.Failure, state *container.State) backend.Failure {
 	f.Job, f.Times = true, 0
 	if started, _ := time.Parse(time.RFC3339Nano, state.StartedAt); f.Why == "" && state.Status == container.StateRunning && backend.IsYoung(started) {

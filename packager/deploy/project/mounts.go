@@ -9,16 +9,16 @@ import (
 	"github.com/toskose/toskose/packager/mounted"
 )
 
-// mounted returns what the application's containers mount; false: nobody said where that is
-// to be, and it is the folder's own.
+// mounted returns the secrets that the application's containers mount, or false if no common folder is configured and each
+// application mounts its own folder.
 func (p *Project) mounted() (mounted.Secrets, bool) {
 	return mounted.Of(p.root, p.System.ID, p.Info.App), p.root != ""
 }
 
-// mounts brings the folder's secrets to where all of the application's containers mount
-// them, and returns what names that place to Compose. Where it is of no use it is left alone:
-// an engine on another machine, or toskose in a container, of which it sees the folder only;
-// and what an earlier version has packaged, whose second file names no secrets.
+// mounts copies the folder's secrets to the place from which the application's containers mount them, and returns the Compose
+// files that name that place. It does nothing if the engine does not see this process's files (it is remote, or toskose runs
+// in a container and shares only the folder), or if the folder was packaged by an earlier version whose second file names no
+// secrets.
 func (p *Project) mounts(ctx context.Context) ([]string, error) {
 	secrets, ok := p.mounted()
 	if !ok || p.Info.Manager.Bind == "" || !p.sees(ctx, secrets) {
@@ -35,14 +35,14 @@ func (p *Project) mounts(ctx context.Context) ([]string, error) {
 	return []string{"-f", file}, nil
 }
 
-// mapsUsers reports whether users of containers have other numbers on the machine.
+// mapsUsers reports whether the engine maps the user IDs of containers to other IDs of the machine.
 func (p *Project) mapsUsers() bool {
 	return slices.ContainsFunc(p.System.SecurityOptions, func(option string) bool {
 		return strings.HasPrefix(option, "name=userns") || strings.HasPrefix(option, "name=rootless")
 	})
 }
 
-// sees reports whether the engine has the same files at a place as this process.
+// sees reports whether the engine and this process see the same files at the secrets' path.
 func (p *Project) sees(ctx context.Context, secrets mounted.Secrets) bool {
 	return secrets.Seen(func(path string) bool {
 		seen, err := p.Sees(ctx, path)
@@ -50,7 +50,7 @@ func (p *Project) sees(ctx context.Context, secrets mounted.Secrets) bool {
 	})
 }
 
-// Settle removes what no container mounts any more.
+// Settle removes secrets that no container mounts any more.
 func (p *Project) Settle(context.Context) error {
 	if secrets, ok := p.mounted(); ok {
 		return secrets.Tidy(p.Dir)
@@ -58,7 +58,7 @@ func (p *Project) Settle(context.Context) error {
 	return nil
 }
 
-// Publish has containers see what the folder's secrets are by now.
+// Publish makes the folder's current secrets visible to the containers.
 func (p *Project) Publish(context.Context) error {
 	if secrets, ok := p.mounted(); ok {
 		return secrets.Follow(p.Dir)

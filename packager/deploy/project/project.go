@@ -1,5 +1,4 @@
-// Package project runs an application on one engine, by Compose. It starts no goroutine that outlives a
-// call.
+// Package project runs an application on one engine with Compose. It starts no goroutine that outlives a call.
 package project
 
 import (
@@ -24,9 +23,9 @@ import (
 type Project struct {
 	*engine.Engine
 	label string // selects its containers
-	root  string // where containers mount secrets of all applications; empty: in their folders
+	root  string // folder from which containers mount the secrets of all applications; empty: their own folders
 
-	past, now containers // before it was brought up, and then
+	past, now containers // containers before and after this deployment
 }
 
 var _ interface {
@@ -35,15 +34,15 @@ var _ interface {
 	backend.Renewer
 } = (*Project)(nil)
 
-// Of returns an engine's application, whose containers mount secrets below a folder; empty: in their own.
+// Of returns an engine's application. Its containers mount secrets below the given folder; empty: in their own folder.
 func Of(e *engine.Engine, mounted string) *Project {
 	return &Project{Engine: e, label: compose.LabelProject + "=" + e.Info.App, root: mounted}
 }
 
-// Name says where it runs.
+// Name describes where the application runs.
 func (p *Project) Name() string { return "on one engine, by Compose" }
 
-// Lock is on the engine.
+// Lock returns the lock store of the engine.
 func (p *Project) Lock(bool) lock.Store { return lock.OnEngine(p.Docker, p.Info.App) }
 
 // Before looks for the application on the engine.
@@ -51,7 +50,7 @@ func (p *Project) Before(ctx context.Context) (backend.Earlier, error) {
 	return p.Earlier(ctx, p.label)
 }
 
-// Host is where the manager's port is published.
+// Host returns the published address of the manager.
 func (p *Project) Host(context.Context) (string, error) {
 	if at := p.Info.Manager.Host(); at != packager.LocalName {
 		return p.Published(at), nil
@@ -59,31 +58,30 @@ func (p *Project) Host(context.Context) (string, error) {
 	return p.Published(p.Machine()), nil
 }
 
-// compose returns a command line of whichever Compose is installed, with files beside the
-// folder's.
+// compose returns a command line of the installed Compose version, with additional files.
 func (p *Project) compose(ctx context.Context, files []string, args ...string) ([]string, error) {
 	words := []string{"docker", "compose"}
 	if !p.Succeeds(ctx, "docker", "compose", "version") {
 		words = []string{"docker-compose"}
-		if _, err := exec.LookPath(words[0]); err != nil { // it takes a second to say its version
+		if _, err := exec.LookPath(words[0]); err != nil { // running it to print its version takes a second
 			return nil, errors.New("neither `docker compose` nor `docker-compose` is installed; install one of them")
 		}
 	}
 	words = append(words, "-p", p.Info.App)
-	if p.Info.Manager.Bind == "" { // an earlier version wrote only what differs into the second file
+	if p.Info.Manager.Bind == "" { // the second file of an earlier version contains only the differences
 		words = append(words, "-f", p.File(compose.SwarmFile))
 	}
 	words = append(words, "-f", p.File(compose.LocalFile))
 	return slices.Concat(words, files, args), nil
 }
 
-// Up has Compose make containers of what was changed.
+// Up makes Compose replace the containers whose configuration changed.
 func (p *Project) Up(ctx context.Context, log release.Log) (err error) {
 	if p.past, err = p.list(ctx); err != nil {
 		return fmt.Errorf("%w; %w", err, backend.ErrUntouched)
 	}
 	if err := p.Note(log); err != nil {
-		_ = p.Note(p.Log) // where it could be written
+		_ = p.Note(p.Log) // restores the log in the folders that were already written
 		return fmt.Errorf("%w; %w", err, backend.ErrUntouched)
 	}
 	words, err := p.bringing(ctx)
@@ -97,7 +95,7 @@ func (p *Project) Up(ctx context.Context, log release.Log) (err error) {
 	return err
 }
 
-// bringing is the command that brings it up.
+// bringing returns the command that starts the project.
 func (p *Project) bringing(ctx context.Context) ([]string, error) {
 	files, err := p.mounts(ctx)
 	if err != nil {
@@ -111,7 +109,7 @@ func (p *Project) list(ctx context.Context) (containers, error) {
 	return byID(list), err
 }
 
-// Down removes containers and networks, and what containers mount.
+// Down removes the containers and networks, and the copy of the secrets that containers mount.
 func (p *Project) Down(ctx context.Context) error {
 	if err := volumes.RemoveLeft(ctx, p.Docker, p.Info.App); err != nil {
 		return err
@@ -141,5 +139,5 @@ func (p *Project) remove(ctx context.Context, list []container.Summary) error {
 	return p.Command(ctx, words...)
 }
 
-// Elsewhere is nothing: one engine has all of it.
+// Elsewhere returns nothing: the project runs on one engine.
 func (p *Project) Elsewhere(context.Context, backend.Removal) ([]string, error) { return nil, nil }

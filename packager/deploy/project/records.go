@@ -9,8 +9,8 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Releases reads the logs that are in the folders that containers were started from: an
-// engine has none for an application, and a label of a container would replace it.
+// Releases reads the logs in the folders from which the containers were started. An engine cannot store a log for an
+// application, and changing a container's label would replace the container.
 func (p *Project) Releases(ctx context.Context) (map[string]release.Log, error) {
 	containers, err := p.Containers(ctx, p.label)
 	if err != nil || len(containers) == 0 {
@@ -23,13 +23,13 @@ func (p *Project) Releases(ctx context.Context) (map[string]release.Log, error) 
 	return map[string]release.Log{"": release.Newest(logs...)}, nil
 }
 
-// Record notes the log.
+// Record writes the log.
 func (p *Project) Record(_ context.Context, log release.Log) error { return p.Note(log) }
 
-// Note writes the log into the folders that it names: any may be that of a container that
-// was not replaced. If it cannot be written into the folder's own, it stays in all as it was.
+// Note writes the log into every folder that the old or new log names: a container that was not replaced may have been started
+// from any of them. If the deployed folder cannot be written, the other folders are not changed.
 func (p *Project) Note(log release.Log) error {
-	if p.Dir == "" { // it was found without
+	if p.Dir == "" { // the application was opened without its folder
 		return nil
 	}
 	if err := release.WriteLog(p.Dir, p.System.ID, log); err != nil {

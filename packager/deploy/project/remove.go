@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// RemoveStarted removes what Compose has started on an engine that runs the application in another way
-// by now; nothing happens where there is nothing.
+// RemoveStarted removes the containers that Compose started, on an engine that now runs the application as a stack.
 func (p *Project) RemoveStarted(ctx context.Context) error {
 	started, err := p.Containers(ctx, p.label)
 	if err != nil || len(started) == 0 {
@@ -23,8 +22,7 @@ func (p *Project) RemoveStarted(ctx context.Context) error {
 	return p.Down(ctx)
 }
 
-// removeWithoutFiles removes what Compose has made of a project, as its `down` does: that
-// wants the project's files.
+// removeWithoutFiles does the work of Compose's `down`, which needs the project's files, without them.
 func (p *Project) removeWithoutFiles(ctx context.Context, list []container.Summary) error {
 	group, stopping := errgroup.WithContext(ctx)
 	for _, c := range list {

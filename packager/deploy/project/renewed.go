@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// containers are some of an engine's, by their ids.
+// containers maps container IDs to containers.
 type containers map[string]container.Summary
 
 func byID(list []container.Summary) containers {
@@ -22,7 +22,7 @@ func byID(list []container.Summary) containers {
 	return all
 }
 
-// Renewed are the nodes all of whose containers Compose has made just now.
+// Renewed returns the nodes whose containers were all created by this deployment.
 func (p *Project) Renewed() map[string]bool {
 	nodes, stayed := map[string]bool{}, map[string]bool{}
 	for id, c := range p.now {
@@ -35,8 +35,8 @@ func (p *Project) Renewed() map[string]bool {
 	return nodes
 }
 
-// lost says which services' containers somebody else has removed since Compose has brought
-// them up: nobody makes them again.
+// lost returns a failure for each container of this deployment that was removed since Compose started it. Compose does not
+// create it again.
 func (p *Project) lost(there containers) []backend.Failure {
 	var out []backend.Failure
 	for _, id := range slices.Sorted(maps.Keys(p.now)) {

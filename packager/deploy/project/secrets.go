@@ -10,15 +10,15 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Secrets are those that containers mount, where there is a copy of them, whichever folder they
-// are from; else those of the folder, or of the copy in it, that Compose has deployed last.
+// Secrets returns the secrets that containers mount. If a common copy exists, it is compared with the folder; otherwise the
+// secrets come from the folder, or the release in it, that Compose deployed last.
 func (p *Project) Secrets(context.Context) (backend.Suffixes, error) {
 	if at, ok := p.mounted(); ok {
 		differ, there, err := at.Differing(p.Dir)
 		if err != nil || there {
 			all := backend.Suffixes{}
 			for _, name := range differ {
-				all.Add(name, "") // of no secret
+				all.Add(name, "") // the suffix of no secret
 			}
 			return all, err
 		}
@@ -28,7 +28,7 @@ func (p *Project) Secrets(context.Context) (backend.Suffixes, error) {
 		return nil, nil
 	}
 	dir, err := release.Find(now)
-	if err != nil { // then nobody can tell
+	if err != nil { // the deployed secrets are unknown
 		p.Say("%s: its secrets are not compared with those that run: %v", p.Info.App, err)
 		return nil, nil
 	}

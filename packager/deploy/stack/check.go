@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Check refuses a folder whose external secrets do not exist yet.
+// Check returns an error if external secrets of the folder do not exist.
 func (s *Stack) Check(ctx context.Context) error {
 	if len(s.Info.External) == 0 {
 		return nil
@@ -25,5 +25,5 @@ func (s *Stack) Check(ctx context.Context) error {
 	return backend.MissingSecrets("swarm", s.Info.External, have, "docker secret create %s FILE")
 }
 
-// Others refuses what is another application's already.
+// Others returns an error if a resource of the stack belongs to another application.
 func (s *Stack) Others(ctx context.Context) error { return s.Conflicts(ctx, true) }

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Elsewhere says what other machines of the swarm keep, which only their engines can remove.
+// Elsewhere lists the resources on other machines of the swarm, which only their own engines can remove.
 func (s *Stack) Elsewhere(ctx context.Context, gone backend.Removal) ([]string, error) {
 	_, tasks, err := s.look(ctx)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Stack) Elsewhere(ctx context.Context, gone backend.Removal) ([]string, 
 	return lines, nil
 }
 
-// othersOf are the ids of other machines that have tasks of a kind, each once.
+// othersOf returns the node IDs of other machines that run a task for which has is true, without duplicates.
 func othersOf(tasks []swarm.Task, self string, has func(swarm.Task) bool) (ids []string) {
 	for _, t := range tasks {
 		if t.NodeID != "" && t.NodeID != self && !slices.Contains(ids, t.NodeID) && has(t) {
@@ -58,7 +58,7 @@ func othersOf(tasks []swarm.Task, self string, has func(swarm.Task) bool) (ids [
 	return ids
 }
 
-// hasVolumes reports whether a task has volumes of the application's own.
+// hasVolumes reports whether a task mounts volumes that belong to the application itself.
 func hasVolumes(t swarm.Task) bool {
 	return t.Spec.ContainerSpec != nil && slices.ContainsFunc(t.Spec.ContainerSpec.Mounts, func(m mount.Mount) bool {
 		return m.Type == mount.TypeVolume && m.Source != "" && (m.VolumeOptions == nil || m.VolumeOptions.Labels[compose.LabelDocuments] == "")

@@ -8,12 +8,12 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 )
 
-// rollingBack is how long the swarm's own rollbacks are waited for. One that takes longer hangs, or is replaced by the
-// release that is deployed next all the same.
+// rollingBack is how long to wait for the swarm's own rollbacks. A rollback that takes longer hangs, or is replaced by the
+// release that is deployed next.
 const rollingBack = 20 * time.Second
 
-// Halt pauses updates that are under way, waits for the swarm's own rollbacks, and prints which services the swarm has
-// rolled back. An update whose containers neither come up nor end, or are on no machine, does not end.
+// Halt pauses updates in progress, waits for the swarm's own rollbacks, and prints which services the swarm has rolled back.
+// An update never completes if its containers neither become ready nor exit, or cannot be placed on a machine.
 func (s *Stack) Halt(parent context.Context) error {
 	ctx, cancel := context.WithTimeout(parent, rollingBack)
 	defer cancel()
@@ -24,7 +24,7 @@ func (s *Stack) Halt(parent context.Context) error {
 		switch {
 		case parent.Err() != nil:
 			return context.Cause(parent)
-		case ctx.Err() != nil: // what is deployed next replaces a rollback that has not ended
+		case ctx.Err() != nil: // the next deployment replaces an unfinished rollback
 			return nil
 		case err != nil:
 			return err
@@ -39,7 +39,7 @@ func (s *Stack) Halt(parent context.Context) error {
 	}
 }
 
-// pauseUpdates pauses updates that are under way, and returns all services.
+// pauseUpdates pauses updates in progress and returns all services.
 func (s *Stack) pauseUpdates(ctx context.Context) ([]swarm.Service, error) {
 	services, _, err := s.look(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Stack) pauseUpdates(ctx context.Context) ([]swarm.Service, error) {
 	return services, nil
 }
 
-// pause has the swarm do nothing where containers of an update fail. That ends the update that is under way: its containers
-// are of the service's specification already, as far as there are any.
+// pause sets the failure action of a service's update to pause. That ends the update in progress: any containers that it has
+// started already match the service's specification.
 func (s *Stack) pause(ctx context.Context, id string) error {
 	service, _, err := s.Docker.ServiceInspectWithRaw(ctx, id, swarm.ServiceInspectOptions{})
 	if err != nil {

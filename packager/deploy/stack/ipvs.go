@@ -9,16 +9,15 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// Settle removes secrets that are no longer in use, and warns of virtual IPs that do not answer.
+// Settle removes unused secrets, and warns of virtual IPs that do not work.
 func (s *Stack) Settle(ctx context.Context) error {
 	s.warnOfVirtualIPs(ctx)
 	return s.removeOldSecrets(ctx)
 }
 
-// warnOfVirtualIPs says so where containers cannot reach each other although the manager reaches all of
-// them, which asks for the addresses of each: a kernel without IPVS drops what is for a virtual IP. It
-// is said by this engine's machine of itself, once containers run on it: before, the engine may not have
-// loaded the module yet.
+// warnOfVirtualIPs warns that containers cannot reach each other if the kernel lacks IPVS: it drops packets to virtual IPs.
+// The manager works nevertheless, since it resolves the address of each container. Only this engine's machine is checked, and
+// only once containers run on it: before, the engine may not have loaded the module.
 func (s *Stack) warnOfVirtualIPs(ctx context.Context) {
 	services, tasks, err := s.look(ctx)
 	if err != nil || !s.hasVirtualIPs(services) {
@@ -33,7 +32,7 @@ func (s *Stack) warnOfVirtualIPs(ctx context.Context) {
 		compose.EndpointDNSRR, compose.PublishHost)
 }
 
-// hasVirtualIPs reports whether services have virtual IPs; the manager's is of no use to components.
+// hasVirtualIPs reports whether a service other than the manager's has a virtual IP. Components do not use the manager's.
 func (s *Stack) hasVirtualIPs(services []swarm.Service) bool {
 	names := s.names(services)
 	return slices.ContainsFunc(services, func(one swarm.Service) bool {
@@ -42,13 +41,13 @@ func (s *Stack) hasVirtualIPs(services []swarm.Service) bool {
 	})
 }
 
-// What a Linux machine has at all times, and with IPVS.
+// Files of a Linux machine: one that always exists, and one that exists only with IPVS.
 const (
 	procAlways = "/proc/net/dev"
 	procIPVS   = "/proc/net/ip_vs"
 )
 
-// lacksIPVS reports whether the engine's machine is known to have a kernel without IPVS.
+// lacksIPVS reports whether the kernel of the engine's machine is known to lack IPVS.
 func (s *Stack) lacksIPVS(ctx context.Context) bool {
 	if sees, err := s.Sees(ctx, procAlways); err != nil || !sees {
 		return false

@@ -10,36 +10,35 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// A container that is there for one Task is tried again by whoever runs it, as often as
-// its manifest says: its failures are not counted here, and it has failed when nobody
-// begins another attempt. It is up when it runs, and when it has ended with 0.
+// isJobService reports whether a service runs a job. The swarm retries a job as often as its manifest says, so its failures
+// are not counted: it has failed when the swarm makes no further attempt. It counts as running while it runs and after it
+// exited with 0.
 
 func isJobService(s swarm.Service) bool {
 	spec := s.Spec.TaskTemplate.ContainerSpec
 	return spec != nil && packager.IsJob(spec.Labels)
 }
 
-// addJob takes the tasks of a job's service into account, the oldest first. Those of
-// another specification say nothing of what is deployed.
+// addJob adds the tasks of a job's service, oldest first. Tasks of an older specification are ignored.
 func (f *failure) addJob(service swarm.Service, tasks []swarm.Task) {
 	f.Job, f.Why = true, "has not begun"
 	for _, t := range tasks {
 		if t.ServiceID == service.ID && isOfSpec(service, t) {
 			f.add(t, false)
-			// The swarm makes another task as soon as it wants this one no longer.
+			// The swarm creates the next task as soon as it shuts this one down.
 			f.Final = ended(t) && t.DesiredState == swarm.TaskStateShutdown
 		}
 	}
 	f.Times = 0
 }
 
-// isOfSpec reports whether a task is of what its service is now.
+// isOfSpec reports whether a task matches its service's current specification.
 func isOfSpec(service swarm.Service, t swarm.Task) bool {
-	t.Spec.Runtime = service.Spec.TaskTemplate.Runtime // the engine does not say it of tasks
+	t.Spec.Runtime = service.Spec.TaskTemplate.Runtime // the engine omits it from tasks
 	return reflect.DeepEqual(t.Spec, service.Spec.TaskTemplate)
 }
 
-// failedJobs returns what the services of jobs are that have failed, by their ids.
+// failedJobs returns the task specifications of the jobs that have failed, by service ID.
 func failedJobs(services []swarm.Service, tasks []swarm.Task) map[string]swarm.TaskSpec {
 	failed := map[string]swarm.TaskSpec{}
 	slices.SortFunc(tasks, func(a, b swarm.Task) int { return a.CreatedAt.Compare(b.CreatedAt) })
@@ -55,8 +54,7 @@ func failedJobs(services []swarm.Service, tasks []swarm.Task) map[string]swarm.T
 	return failed
 }
 
-// retryJobs has jobs run again that had failed before, where nothing of them was changed:
-// to a swarm, what it has given up is as it should be.
+// retryJobs restarts the given failed jobs if their specification has not changed: the swarm itself considers them complete.
 func (s *Stack) retryJobs(ctx context.Context, failed map[string]swarm.TaskSpec) error {
 	if len(failed) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 )
 
-// removeOldSecrets removes the stack's secrets that no service has any more. Those of the
-// version before stay: a swarm that takes an update back starts its containers again.
+// removeOldSecrets removes the stack's secrets that no service uses. The previous version's secrets stay: the swarm needs them
+// to roll back an update.
 func (s *Stack) removeOldSecrets(ctx context.Context) error {
 	services, err := s.Docker.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
 	if err != nil {
@@ -23,8 +23,7 @@ func (s *Stack) removeOldSecrets(ctx context.Context) error {
 	return err
 }
 
-// removeSecrets removes those of the stack's that no service has and whose names are to go. It
-// returns the names that are gone.
+// removeSecrets removes the stack's unused secrets for whose names goes returns true, and returns the removed names.
 func (s *Stack) removeSecrets(ctx context.Context, services []swarm.Service, goes func(name string) bool) (removed []string, err error) {
 	secrets, err := s.Docker.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
 	if err != nil {

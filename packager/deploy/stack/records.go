@@ -14,8 +14,8 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Releases reads the labels of the stack's services. They are the services', not their
-// containers': an update that a swarm takes back takes them back, too.
+// Releases reads the labels of the stack's services. They are labels of the services rather than of containers, so the swarm
+// restores them when it rolls back an update.
 func (s *Stack) Releases(ctx context.Context) (map[string]release.Log, error) {
 	services, _, err := s.look(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Stack) Releases(ctx context.Context) (map[string]release.Log, error) {
 	return logs, nil
 }
 
-// Record sets the label of the stack's services. A label of a service replaces no container.
+// Record sets the release label of the stack's services. Changing a service label replaces no container.
 func (s *Stack) Record(ctx context.Context, log release.Log) error {
 	services, _, err := s.look(ctx)
 	if err != nil {
@@ -57,8 +57,7 @@ func (s *Stack) relabel(ctx context.Context, id, label, value string) error {
 	return err
 }
 
-// labelled writes a Compose file beside the stack's that gives all services the log as a
-// label. It is to be removed.
+// labelled writes a Compose file that adds the log to all services as a label. The caller must remove the file.
 func (s *Stack) labelled(log release.Log) (file string, err error) {
 	names, err := compose.Services(s.Dir)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Service is one of a Swarm, with the secrets that it mounts.
+// Service is a swarm service with the secrets that it mounts.
 type Service struct {
 	Name    string
-	Node    string            // of the application that it runs; empty: none, as the manager does
-	Manager bool              // it is the manager's
+	Node    string            // the node that the service runs; empty: none, as for the manager
+	Manager bool              // the service runs the manager
 	Managed bool              // the manager operates its units
-	Secrets map[string]string // what ends their names, by what its containers call them
+	Secrets map[string]string // suffixes of the secrets' names, by their file names in the container
 }
 
-// Services are those of a Swarm's that mount secrets.
+// Services returns the stack's services that mount secrets.
 func (s *Stack) Services(ctx context.Context) ([]Service, error) {
 	services, _, err := s.look(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Stack) Services(ctx context.Context) ([]Service, error) {
 	return all, nil
 }
 
-// nodeOf is the node that a service's containers are of; empty: none.
+// nodeOf returns the node that a service runs, or "".
 func nodeOf(service swarm.Service) string {
 	if spec := service.Spec.TaskTemplate.ContainerSpec; spec != nil {
 		return spec.Labels[packager.LabelNode]
@@ -60,18 +60,17 @@ func nodeOf(service swarm.Service) string {
 	return ""
 }
 
-// suffixOf is what ends a Swarm's name of a secret.
+// suffixOf returns the suffix of a swarm secret's name.
 func suffixOf(name string) string { return name[strings.LastIndex(name, "_")+1:] }
 
-// Mount has a service of a Swarm mount other secrets in the place of those that its
-// containers call the same, for which the Swarm replaces its containers. Nothing happens where
-// it mounts them already.
+// Mount replaces secrets of a service, keeping their file names in the container. The swarm then replaces the service's
+// containers. Mount does nothing if the service mounts the new secrets already.
 func (s *Stack) Mount(ctx context.Context, name string, secrets map[string]output.Replacement) error {
 	return updating(func() error { return s.mount(ctx, name, secrets) })
 }
 
-// updating retries an update of a service: the swarm writes the progress of updates to the service, too,
-// and refuses an update of a version that it has replaced.
+// updating retries a service update: the swarm also writes the progress of updates to the service, and rejects an update that
+// is based on an outdated version.
 func updating(update func() error) error {
 	for tries := 0; ; tries++ {
 		err := update()
@@ -111,7 +110,7 @@ func (s *Stack) mount(ctx context.Context, name string, secrets map[string]outpu
 	if !changed {
 		return nil
 	}
-	// `docker stack deploy` has them in this order, and would replace containers for another.
+	// `docker stack deploy` sorts them in this order, and would replace containers if the order differed.
 	slices.SortStableFunc(spec.Secrets, func(a, b *swarm.SecretReference) int { return cmp.Compare(a.SecretName, b.SecretName) })
 	if _, err := s.Docker.ServiceUpdate(ctx, service.ID, service.Version, service.Spec, swarm.ServiceUpdateOptions{}); err != nil {
 		return fmt.Errorf("cannot update service %q: %w", name, err)
@@ -119,7 +118,7 @@ func (s *Stack) mount(ctx context.Context, name string, secrets map[string]outpu
 	return nil
 }
 
-// secret returns the id of a secret of the stack's, which is made if it is not there.
+// secret returns the ID of one of the stack's secrets. It creates the secret if it does not exist.
 func (s *Stack) secret(ctx context.Context, name, value string) (id string, err error) {
 	secrets, err := s.Docker.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
 	if err != nil {
@@ -137,13 +136,12 @@ func (s *Stack) secret(ctx context.Context, name, value string) (id string, err 
 	return made.ID, nil
 }
 
-// Settled says what a Swarm still does for a service that was changed; empty: nothing, all
-// of its containers run and are of what it was changed to. The error says that it will not
-// come to that.
+// Settled returns what the swarm still has to do for an updated service, or "" when all of its containers run and match its
+// specification. The error means that the update cannot complete.
 func (s *Stack) Settled(ctx context.Context, name string) (waits string, err error) {
 	services, tasks, err := s.look(ctx)
 	if err != nil {
-		return err.Error(), nil //nolint:nilerr // it is asked again, until the time is up
+		return err.Error(), nil //nolint:nilerr // retried until the timeout
 	}
 	names := s.names(services)
 	i := slices.IndexFunc(services, func(one swarm.Service) bool { return names[one.ID] == name })
@@ -168,7 +166,7 @@ func settledService(service swarm.Service, tasks []swarm.Task) (waits string, er
 		want = int(*mode.Replicas)
 	}
 	if service.Spec.Mode.Global != nil {
-		want = 0 // as many as there are nodes for it
+		want = 0 // one per eligible node
 	}
 	for _, t := range tasks {
 		switch {
@@ -187,7 +185,7 @@ func settledService(service swarm.Service, tasks []swarm.Task) (waits string, er
 	return waits, nil
 }
 
-// lastProblem is why the last task of a service has failed.
+// lastProblem returns why the last task of a service failed.
 func lastProblem(service swarm.Service, tasks []swarm.Task) string {
 	last := swarm.Task{}
 	for _, t := range tasks {
@@ -214,9 +212,8 @@ func sameSecrets(a, b *swarm.ContainerSpec) bool {
 	return maps.Equal(ids(a), ids(b))
 }
 
-// Tidy removes secrets of a Swarm that no service mounts any more, by what the application
-// calls them and what ends their names. A service that is rolled back to one of them by hand is
-// refused by the Swarm.
+// Tidy removes the given secrets of the stack if no service mounts them. names maps each secret to suffixes. Afterwards the
+// swarm rejects a manual rollback of a service to one of these secrets.
 func (s *Stack) Tidy(ctx context.Context, names map[string][]string) error {
 	var old []string
 	for name, suffixes := range names {

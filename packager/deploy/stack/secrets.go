@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Secrets are those that services mount.
+// Secrets returns the secrets that the stack's services mount.
 func (s *Stack) Secrets(ctx context.Context) (backend.Suffixes, error) {
 	services, err := s.Docker.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package stack runs an application in the engine's swarm. It starts no goroutine that outlives a call.
+// Package stack runs an application as a stack of the engine's swarm. It starts no goroutine that outlives a call.
 package stack
 
 import (
@@ -26,10 +26,10 @@ import (
 // Stack is an application in a swarm.
 type Stack struct {
 	*engine.Engine
-	label string // selects what belongs to it
-	self  string // id of the engine's node
+	label string // selects the application's resources
+	self  string // node ID of the engine
 
-	past map[string]bool // ids of the tasks that had ended before it was deployed
+	past map[string]bool // IDs of the tasks that had exited before the deployment
 }
 
 var _ interface {
@@ -38,15 +38,15 @@ var _ interface {
 	backend.Listener
 } = (*Stack)(nil)
 
-// Of returns the application in the swarm of an engine.
+// Of returns the application in an engine's swarm.
 func Of(e *engine.Engine) *Stack {
 	return &Stack{Engine: e, label: compose.LabelStack + "=" + e.Info.App, self: e.System.Swarm.NodeID}
 }
 
-// Name says where it runs.
+// Name describes where the application runs.
 func (s *Stack) Name() string { return "as a stack of the engine's swarm" }
 
-// Lock is in the swarm.
+// Lock returns the lock store of the swarm.
 func (s *Stack) Lock(bool) lock.Store { return lock.InSwarm(s.Docker, s.Info.App) }
 
 func (s *Stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
@@ -74,8 +74,8 @@ func (s *Stack) Up(ctx context.Context, log release.Log) error {
 	return s.replaceStale(ctx)
 }
 
-// deploy deploys the stack's file with the labels of the release. Docker's command fails where the swarm changes a service
-// while it runs, as after an interrupted deployment; it can be repeated.
+// deploy deploys the stack's file with the labels of the release. The Docker command fails if the swarm changes a service at
+// the same time, for example after an interrupted deployment; deploy then retries.
 func (s *Stack) deploy(ctx context.Context, labels string) error {
 	return updating(func() error {
 		return s.Command(ctx, "docker", "stack", "deploy", "--resolve-image", "never", "--prune", "--with-registry-auth",
@@ -83,8 +83,7 @@ func (s *Stack) deploy(ctx context.Context, labels string) error {
 	})
 }
 
-// replaceStale restarts the containers whose images were built again under the
-// same name, which a swarm does not notice.
+// replaceStale restarts containers whose image was rebuilt under the same name. The swarm does not notice the rebuild.
 func (s *Stack) replaceStale(ctx context.Context) error {
 	list, err := s.Containers(ctx, s.label)
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Stack) replaceStale(ctx context.Context) error {
 	return nil
 }
 
-// restart has the swarm replace the containers of a service.
+// restart makes the swarm replace the containers of a service.
 func (s *Stack) restart(ctx context.Context, service string) error {
 	return s.Command(ctx, "docker", "service", "update", "--force", "--detach", "--no-resolve-image", "--with-registry-auth", service)
 }
@@ -116,7 +115,7 @@ func staleServices(list []container.Summary, idOf func(ref string) string) []str
 		if c.State != container.StateRunning || service == "" || slices.Contains(stale, service) {
 			continue
 		}
-		// An image that lost its name is listed by its id.
+		// An image that lost its name is listed by ID.
 		if id := idOf(c.Image); c.ImageID != id && id != "" || strings.HasPrefix(c.Image, "sha256:") {
 			stale = append(stale, service)
 		}
@@ -125,8 +124,8 @@ func staleServices(list []container.Summary, idOf func(ref string) string) []str
 	return stale
 }
 
-// Down removes the stack and waits for it: `docker stack rm` does not, and
-// leaves the network where a container was still ending.
+// Down removes the stack and waits until it is removed. `docker stack rm` does not wait, and leaves the network behind if a
+// container is still stopping.
 func (s *Stack) Down(ctx context.Context) error {
 	if err := volumes.RemoveLeft(ctx, s.Docker, s.Info.App); err != nil {
 		return err
@@ -156,8 +155,7 @@ func (s *Stack) Down(ctx context.Context) error {
 	}
 }
 
-// left names something of the stack that is still there, and removes networks
-// and secrets that are no longer in use.
+// left returns a resource of the stack that still exists, or "". It removes unused networks and secrets.
 func (s *Stack) left(ctx context.Context) (string, error) {
 	containers, err := s.Containers(ctx, s.label)
 	if err != nil {
@@ -172,7 +170,7 @@ func (s *Stack) left(ctx context.Context) (string, error) {
 	}
 	for _, n := range networks {
 		if err := s.Docker.NetworkRemove(ctx, n.ID); err != nil {
-			return fmt.Sprintf("network %s (%v)", n.Name, err), nil // tried again until the time is up
+			return fmt.Sprintf("network %s (%v)", n.Name, err), nil // retried until the timeout
 		}
 	}
 	secrets, err := s.Docker.SecretList(ctx, swarm.SecretListOptions{Filters: s.mine()})
@@ -181,14 +179,14 @@ func (s *Stack) left(ctx context.Context) (string, error) {
 	}
 	for _, secret := range secrets {
 		if err := s.Docker.SecretRemove(ctx, secret.ID); err != nil {
-			return fmt.Sprintf("secret %s (%v)", secret.Spec.Name, err), nil // tried again until the time is up
+			return fmt.Sprintf("secret %s (%v)", secret.Spec.Name, err), nil // retried until the timeout
 		}
 	}
 	return "", nil
 }
 
-// Host is where the manager's port is published: anywhere in the swarm, or at
-// the node that its task runs on.
+// Host returns the manager's address: any machine of the swarm, or the machine of the manager's task if only that publishes
+// the port.
 func (s *Stack) Host(ctx context.Context) (string, error) {
 	if s.Info.Manager.Publish != compose.PublishHost {
 		return s.Published(s.Machine()), nil
@@ -211,7 +209,7 @@ func (s *Stack) Host(ctx context.Context) (string, error) {
 	return s.Published(s.Machine()), nil
 }
 
-// Logs are those of the task that has failed: its service has others, too, above all one that an update was taken back to.
+// Logs returns the log of the failed task only: after a rollback, the service's log also contains other tasks.
 func (s *Stack) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	read, of := s.Docker.ServiceLogs, s.Info.App+"_"+f.Service
 	if f.Silent {
@@ -234,11 +232,10 @@ func (s *Stack) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	return inOrder(text), err
 }
 
-// inOrder returns lines as they were printed, without their times: of a task's two streams a swarm
-// may give one after the other.
+// inOrder sorts log lines by time and removes their timestamps. The swarm may return a task's two streams one after the other.
 func inOrder(text string) string {
 	lines := strings.SplitAfter(text, "\n")
-	at := func(line string) string { time, _, _ := strings.Cut(line, " "); return time } // all of one length
+	at := func(line string) string { time, _, _ := strings.Cut(line, " "); return time } // all have the same length
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(at(a), at(b)) })
 	for i, line := range lines {
 		_, lines[i], _ = strings.Cut(line, " ")
@@ -246,5 +243,5 @@ func inOrder(text string) string {
 	return strings.Join(lines, "")
 }
 
-// Publish does nothing: the secrets of a swarm cannot change; see Mount.
+// Publish does nothing: secrets of a swarm are immutable. See Mount.
 func (s *Stack) Publish(context.Context) error { return nil }

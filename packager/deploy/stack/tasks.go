@@ -14,8 +14,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/engine"
 )
 
-// look asks the swarm for the stack's services and their tasks, those that
-// have ended too.
+// look returns the stack's services and their tasks, including tasks that have exited.
 func (s *Stack) look(ctx context.Context) ([]swarm.Service, []swarm.Task, error) {
 	services, err := s.Docker.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
 	if err != nil {
@@ -28,7 +27,7 @@ func (s *Stack) look(ctx context.Context) ([]swarm.Service, []swarm.Task, error)
 	return services, tasks, nil
 }
 
-// names returns the services' names in the application, by their ids.
+// names maps service IDs to the services' names in the application.
 func (s *Stack) names(services []swarm.Service) map[string]string {
 	names := map[string]string{}
 	for _, service := range services {
@@ -37,8 +36,8 @@ func (s *Stack) names(services []swarm.Service) map[string]string {
 	return names
 }
 
-// Before looks for the application, and remembers its tasks that have already
-// ended: a swarm keeps the last tasks of each service.
+// Before looks for the application, and records its tasks that have already exited: the swarm keeps the last tasks of each
+// service.
 func (s *Stack) Before(ctx context.Context) (backend.Earlier, error) {
 	_, tasks, err := s.look(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func (s *Stack) Before(ctx context.Context) (backend.Earlier, error) {
 		elsewhere = elsewhere || t.Status.State == swarm.TaskStateRunning && t.DesiredState == swarm.TaskStateRunning
 	}
 	there, err := s.Earlier(ctx, s.label)
-	there.Running = there.Running || elsewhere // the engine knows only containers of its own
+	there.Running = there.Running || elsewhere // the engine lists only its own containers
 	return there, err
 }
 
@@ -61,7 +60,7 @@ func ended(t swarm.Task) bool {
 	return t.Status.State == swarm.TaskStateFailed || t.Status.State == swarm.TaskStateRejected
 }
 
-// Failures says what is wrong with services.
+// Failures returns the services that have failed or are not ready.
 func (s *Stack) Failures(ctx context.Context) ([]backend.Failure, error) {
 	services, tasks, err := s.look(ctx)
 	if err != nil {
@@ -71,10 +70,10 @@ func (s *Stack) Failures(ctx context.Context) ([]backend.Failure, error) {
 	return s.failed(services, tasks), nil
 }
 
-// failure is what is wrong with a service, as its tasks say it.
+// failure derives the failure of a service from its tasks.
 type failure struct{ backend.Failure }
 
-// failed says what is wrong with each service; the oldest task comes first.
+// failed returns the failure of each service that has one. The tasks are sorted by creation time.
 func (s *Stack) failed(services []swarm.Service, tasks []swarm.Task) []backend.Failure {
 	names := s.names(services)
 	var out []backend.Failure
@@ -99,29 +98,29 @@ func (s *Stack) failed(services []swarm.Service, tasks []swarm.Task) []backend.F
 	return out
 }
 
-// addAll takes the service's tasks into account that are not past.
+// addAll adds the tasks of a service that were created by this deployment.
 func (f *failure) addAll(service swarm.Service, tasks []swarm.Task, past map[string]bool) {
 	for _, t := range tasks {
 		if t.ServiceID == service.ID && !past[t.ID] {
-			f.add(t, isRestarted(service) && isOfSpec(service, t)) // what an update stops may end without an error
+			f.add(t, isRestarted(service) && isOfSpec(service, t)) // a task stopped by an update may exit with 0
 		}
 	}
 }
 
-// isRestarted reports whether a swarm starts a service's container again that has ended without an error.
+// isRestarted reports whether the swarm restarts a container of the service that exited with 0.
 func isRestarted(service swarm.Service) bool {
 	policy := service.Spec.TaskTemplate.RestartPolicy
 	return policy == nil || policy.Condition == "" || policy.Condition == swarm.RestartPolicyConditionAny
 }
 
-// unproven reports whether a task may end yet as soon as it has started. Where there is a
-// health check, a swarm says that a task runs when it has passed; that of a job says nothing of how it goes on.
+// unproven reports whether a task was started so recently that it may still exit. A swarm reports a task with a health check
+// as running only after the check has passed. A job's health check proves nothing about its outcome.
 func unproven(service swarm.Service, t swarm.Task) bool {
 	spec := service.Spec.TaskTemplate.ContainerSpec
 	return (spec == nil || spec.Healthcheck == nil || packager.IsJob(spec.Labels)) && t.Status.State == swarm.TaskStateRunning && backend.IsYoung(t.Status.Timestamp)
 }
 
-// add takes one more of the service's tasks into account.
+// add adds a task of the service.
 func (f *failure) add(t swarm.Task, restarted bool) {
 	switch {
 	case t.Status.State == swarm.TaskStateComplete && restarted:
@@ -132,7 +131,7 @@ func (f *failure) add(t swarm.Task, restarted bool) {
 		f.Times++
 		f.Task = t.ID
 		f.Why = fmt.Sprintf("%s: %s", t.Status.State, t.Status.Err)
-	case t.Status.State == swarm.TaskStateComplete: // it has done its work
+	case t.Status.State == swarm.TaskStateComplete: // it has finished its work
 		f.Why = ""
 	case t.Status.State == swarm.TaskStateRunning && (f.Times == 0 || time.Since(t.Status.Timestamp) > backend.Settled):
 		f.Why = ""
@@ -141,8 +140,7 @@ func (f *failure) add(t swarm.Task, restarted bool) {
 	}
 }
 
-// update says that the service is still being updated, or that its update has
-// failed.
+// update adds the state of the service's update: in progress or failed.
 func (f *failure) update(status *swarm.UpdateStatus) {
 	if status == nil {
 		return

@@ -4,9 +4,9 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 )
 
-// isUpdated reports whether all tasks of a service are of its specification, and as many as it wants have started. The status
-// of an update does not say so: there is none before the swarm has begun the update, and that of an update that was
-// interrupted by another one, which changes only labels, is lost while old containers still stop.
+// isUpdated reports whether all tasks of a service match its specification and enough of them have started. The update status
+// cannot answer this: it is missing until the swarm begins the update, and it is lost, while old containers still stop, if
+// another update that changes only labels interrupts it.
 func isUpdated(service swarm.Service, tasks []swarm.Task) bool {
 	if isJobService(service) {
 		return true
@@ -16,7 +16,7 @@ func isUpdated(service swarm.Service, tasks []swarm.Task) bool {
 	case mode.Replicated != nil && mode.Replicated.Replicas != nil:
 		want = *mode.Replicated.Replicas
 	case mode.Global != nil:
-		want = 0 // as many as there are machines for it
+		want = 0 // one per eligible machine
 	}
 	for _, t := range tasks {
 		switch {
@@ -32,8 +32,7 @@ func isUpdated(service swarm.Service, tasks []swarm.Task) bool {
 	return started >= want
 }
 
-// isUnplacedSpec compares a task with its service as isOfSpec does, but for the placement: a change of that leaves tasks
-// where they suit it.
+// isUnplacedSpec is like isOfSpec but ignores the placement: a new placement does not move tasks that satisfy it already.
 func isUnplacedSpec(service swarm.Service, t swarm.Task) bool {
 	service.Spec.TaskTemplate.Placement, t.Spec.Placement = nil, nil
 	return isOfSpec(service, t)

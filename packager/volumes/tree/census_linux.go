@@ -13,39 +13,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// census counts what is in a folder by its names alone, independently of the walk that
-// writes a stream, which it checks. Two equal censuses mean that nothing changed
-// between them.
+// census counts the entries of a folder independently of the walk that writes a stream, in order to verify that walk. Two
+// equal censuses mean that nothing changed between them.
 type census struct {
 	Size
 	seed   maphash.Seed
 	device uint64
-	linked map[uint64]bool // files with several names whose bytes are counted
-	digest uint64          // of all that is known of all entries
+	linked map[uint64]bool // inodes of files with several links whose bytes are counted
+	digest uint64          // of the metadata of all entries
 	keys   []uint64        // of all entries, sorted
-	copied []bool          // by the index in keys: the entry was written, left out, or removed meanwhile
-	walked map[uint64]bool // the folders whose entries the walk has read
+	copied []bool          // by index in keys: the entry was written, left out, or removed meanwhile
+	walked map[uint64]bool // folders whose entries the walk has read
 
-	before *census // a census from before the walk; nil: this one is
-	missed int     // how many entries both have that the walk did not copy
+	before *census // the census before the walk; nil: this is it
+	missed int     // number of entries in both censuses that the walk did not copy
 	first  string  // one of them
 }
 
-// identity is one entry under one path, until something changes it. A file that replaces
-// another one may have its inode, and has another time of change.
+// identity identifies one version of an entry at a path. A file that replaces another may reuse its inode, but has a different
+// change time.
 type identity struct {
 	path    string
 	inode   uint64
 	changed syscall.Timespec
 }
 
-// folder is a folder under one path.
+// folder identifies a folder at a path.
 type folder struct {
 	path  string
 	inode uint64
 }
 
-// version is what changes when an entry does.
+// version contains the metadata that changes when an entry changes.
 type version struct {
 	identity
 	mode    uint32
@@ -54,8 +53,8 @@ type version struct {
 	written syscall.Timespec
 }
 
-// count takes a census: after a walk, with the one from before it, and else with nil. Folders
-// that cannot be read count as one entry.
+// count takes a census. before is nil before a walk, and the census from before the walk after it. An unreadable folder counts
+// as one entry.
 func count(dir string, seed maphash.Seed, before *census) (*census, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -75,8 +74,8 @@ func count(dir string, seed maphash.Seed, before *census) (*census, error) {
 	return c, nil
 }
 
-// count counts an entry and all that is below it. An entry that is removed meanwhile is none.
-// read says that the walk has read the folder of the entry.
+// count counts an entry and all entries below it. It ignores entries that are removed meanwhile. read says that the walk has
+// read the folder that contains the entry.
 func (c *census) count(root *os.Root, name string, read bool) error {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) && name != "." {
@@ -92,7 +91,7 @@ func (c *census) count(root *os.Root, name string, read bool) error {
 	}
 	f, err := root.Open(name)
 	if err != nil && name != "." {
-		return nil // it is not readable, or no longer a folder
+		return nil // the folder is unreadable or no longer a folder
 	}
 	if err != nil {
 		return err
@@ -121,11 +120,11 @@ func (c *census) add(name string, info fs.FileInfo, s *syscall.Stat_t, read bool
 		}
 	}
 	id := identity{name, s.Ino, s.Ctim}
-	v := version{identity: id, mode: s.Mode, links: uint64(s.Nlink), written: s.Mtim} //nolint:unconvert // it has 32 bits on some machines
+	v := version{identity: id, mode: s.Mode, links: uint64(s.Nlink), written: s.Mtim} //nolint:unconvert // 32 bits on some architectures
 	if !info.IsDir() {
 		v.size = s.Size
 	}
-	c.digest += maphash.Comparable(c.seed, v) // the order of a folder's entries may differ
+	c.digest += maphash.Comparable(c.seed, v) // a sum, because the order of a folder's entries may differ
 	key := maphash.Comparable(c.seed, id)
 	c.keys = append(c.keys, key)
 	if c.before != nil && read && c.before.lacks(key) {
@@ -133,7 +132,7 @@ func (c *census) add(name string, info fs.FileInfo, s *syscall.Stat_t, read bool
 	}
 }
 
-// mark notes that the walk has dealt with an entry.
+// mark records that the walk has handled an entry.
 func (c *census) mark(path string, s unix.Stat_t) {
 	key := maphash.Comparable(c.seed, identity{path, s.Ino, syscall.Timespec(s.Ctim)})
 	if i, ok := slices.BinarySearch(c.keys, key); ok {
@@ -141,13 +140,13 @@ func (c *census) mark(path string, s unix.Stat_t) {
 	}
 }
 
-// lacks reports whether the walk has not dealt with an entry that has not changed.
+// lacks reports whether the walk missed an unchanged entry.
 func (c *census) lacks(key uint64) bool {
 	i, ok := slices.BinarySearch(c.keys, key)
 	return ok && !c.copied[i]
 }
 
-// markWalked notes that the walk has read the entries of a folder.
+// markWalked records that the walk has read the entries of a folder.
 func (c *census) markWalked(path string, inode uint64) {
 	c.walked[maphash.Comparable(c.seed, folder{path, inode})] = true
 }

@@ -1,8 +1,6 @@
-// Package tree writes the contents of a folder as a tar stream and restores them: files
-// with their owners, modes, times, links and extended attributes. Both directions work on
-// directory descriptors, never follow a link and never enter another file system. Replace
-// leaves the folder with its old contents or the new, also after a crash. The package
-// starts no goroutines.
+// Package tree writes the contents of a folder as a tar stream and restores them: files with their owners, modes, times, links
+// and extended attributes. Both directions use directory descriptors, never follow a link and never enter another file system.
+// After a crash, Replace leaves the folder with either its old or its new contents. The package starts no goroutines.
 package tree
 
 import (
@@ -14,8 +12,8 @@ import (
 	"strings"
 )
 
-// Check rejects an entry that would be placed outside the folder, or whose type a volume
-// cannot have. The target of a symbolic link is data: Replace never writes through it.
+// Check rejects an entry that would be placed outside the folder, or whose type is not supported. The target of a symbolic
+// link is not checked: Replace never writes through it.
 func Check(h *tar.Header) error {
 	if !local(h.Name) {
 		return fmt.Errorf("entry %q is not below the volume", h.Name)
@@ -73,12 +71,11 @@ func NewReader(r io.Reader) *Reader {
 // Read reads the contents of the current entry.
 func (r *Reader) Read(p []byte) (int, error) { return r.tar.Read(p) }
 
-// Summary returns the summary that the stream ended with; nil if it had none. It is valid
-// once Next has returned io.EOF.
+// Summary returns the summary at the end of the stream, or nil if it has none. It is valid once Next has returned io.EOF.
 func (r *Reader) Summary() *Summary { return r.summary }
 
-// Next returns the next entry. It returns io.EOF only after the mark that ends a stream:
-// two blocks of zeros, which a stream that was cut off does not have.
+// Next returns the next entry. It returns io.EOF only after the end mark of the stream: two blocks of zeros, which a truncated
+// stream lacks.
 func (r *Reader) Next() (*tar.Header, error) {
 	for {
 		h, err := r.next()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPath is how long the path of an entry may be. Linux has longer ones only relative to
-// another folder, and no program can open them by their path.
+// maxPath is the maximum length of an entry's path. Linux supports longer paths only relative to another folder, so no program
+// could open them by their full path.
 const maxPath = unix.PathMax - 1
 
 // openFolder opens a folder in another without following a link.
@@ -41,7 +41,7 @@ func statOpen(f *os.File) (unix.Stat_t, error) {
 	return s, nil
 }
 
-// exists reports whether a folder has an entry of a name.
+// exists reports whether a folder has an entry with a name.
 func exists(in *os.File, name string) (bool, error) {
 	_, err := stat(in, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// moveAll moves data between the volume and a folder of the restore's: into the volume, or
-// out of it. phase names an entry that a crash leaves in place. Where both have an entry of
-// the same name, another program has made the volume's meanwhile: it is moved away.
+// moveAll moves data from a folder of the restore into the volume if in is set, or out of the volume into that folder. phase
+// names an entry that a crash leaves in place. If both have an entry with the same name, another program has created the
+// volume's meanwhile, and that entry is moved away.
 func (r *restorer) moveAll(volume *os.File, phase, folder string, in bool) error {
 	if is, err := exists(r.state, phase); err != nil || !is {
 		return errors.Join(err, fmt.Errorf("the folder of the restore has no %q", phase))
@@ -49,8 +49,8 @@ func (r *restorer) moveAll(volume *os.File, phase, folder string, in bool) error
 	return r.sync(volume)
 }
 
-// move renames an entry. What has its name at the destination, in the volume, is moved away;
-// in the restore's folder, the restore's own stays, and the volume's is moved away.
+// move renames an entry. If the destination has an entry with that name, the volume's entry is moved away and the restore's is
+// kept.
 func (r *restorer) move(from, to *os.File, name string, in bool) error {
 	taken, err := exists(to, name)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *restorer) move(from, to *os.File, name string, in bool) error {
 	return r.rename(from, name, to, name)
 }
 
-// evict moves an entry to where the restore deletes it at its end.
+// evict moves an entry to the folder that the restore deletes at its end.
 func (r *restorer) evict(from *os.File, name string) error {
 	if err := r.mkdir(r.state, displaced); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -82,7 +82,7 @@ func (r *restorer) evict(from *os.File, name string) error {
 
 func randomName() string {
 	b := make([]byte, 10)
-	_, _ = rand.Read(b) // it never fails
+	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
@@ -116,8 +116,8 @@ func (r *restorer) rmdir(in *os.File, name string) error {
 	return nil
 }
 
-// remove removes an entry of the restore's folder, and all that is below it on the same file
-// system. It is no error if there is none.
+// remove removes an entry of the restore's folder, and all entries below it on the same file system. A missing entry is not an
+// error.
 func (r *restorer) remove(in *os.File, name string) error {
 	err := r.removeAt(in, name, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,8 +126,7 @@ func (r *restorer) remove(in *os.File, name string) error {
 	return err
 }
 
-// removeDisplaced removes the folder of what was moved away, into which removing folders of
-// great depth moves more.
+// removeDisplaced removes the folder of displaced entries. Removing deeply nested folders adds more entries to it.
 func (r *restorer) removeDisplaced() error {
 	dir, err := openFolder(r.state, displaced)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,7 +152,7 @@ func (r *restorer) removeDisplaced() error {
 	}
 }
 
-// deepest is how many folders remove keeps open: it moves deeper ones up, for removeDisplaced.
+// deepest is the maximum number of folders that remove keeps open. It moves deeper ones to the displaced entries.
 const deepest = 100
 
 func (r *restorer) removeAt(in *os.File, name string, depth int) error {
@@ -190,11 +189,11 @@ func (r *restorer) removeAt(in *os.File, name string, depth int) error {
 	return r.rmdir(in, name)
 }
 
-// openToEmpty opens a folder, which its owner may have made unreadable.
+// openToEmpty opens a folder that its owner may have made unreadable.
 func (r *restorer) openToEmpty(in *os.File, name string) (*os.File, error) {
 	dir, err := openFolder(in, name)
 	if errors.Is(err, unix.EACCES) {
-		if err := unix.Fchmodat(int(in.Fd()), name, 0o700, 0); err != nil { // nobody else can exchange it: only this process reaches it
+		if err := unix.Fchmodat(int(in.Fd()), name, 0o700, 0); err != nil { // safe against replacement: only this process can access the entry
 			return nil, err
 		}
 		return openFolder(in, name)
@@ -202,7 +201,7 @@ func (r *restorer) openToEmpty(in *os.File, name string) (*os.File, error) {
 	return dir, err
 }
 
-// volumeTimes returns the times of the volume's own folder.
+// volumeTimes returns the access and modification time of the volume's root folder.
 func (r *restorer) volumeTimes() ([]unix.Timespec, error) {
 	s, err := statOpen(r.volume)
 	return []unix.Timespec{s.Atim, s.Mtim}, err
@@ -211,7 +210,7 @@ func (r *restorer) volumeTimes() ([]unix.Timespec, error) {
 func (r *restorer) setVolumeTimes(times []unix.Timespec) error {
 	err := unix.UtimesNanoAt(unix.AT_FDCWD, inProc(r.volume, ""), times, 0)
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		return nil // it is the file system's, where the users of the volume are not root
+		return nil // the file system's folder, if the users of the volume are not root
 	}
 	return err
 }

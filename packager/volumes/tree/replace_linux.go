@@ -8,17 +8,16 @@ import (
 	"os"
 )
 
-// ErrMixed says that a volume has parts of both its old and its new data, since a restore can
-// neither be finished nor undone. Both are complete in the volume.
+// ErrMixed is returned if a restore can be neither finished nor undone. The volume then has parts of both its old and its new
+// data, and the rest of both is in the restore's folder.
 var ErrMixed = errors.New("the volume has a part of its old and a part of its new data, and the rest in a folder at its top: run the command again, which finishes or undoes the restore")
 
-// Replace replaces the contents of a folder by those of a stream. All of the new data is
-// complete beside the old, and on the disk, before the first file is moved; this takes room
-// for both. If anything fails, the folder keeps its old data. If the process is killed, Recover
-// or Replace with the same token finishes or undoes the restore.
+// Replace replaces the contents of a folder with those of a stream. It moves the first file only after all of the new data is
+// on disk beside the old, which takes space for both. If anything fails, the folder keeps its old data. If the process is
+// killed, Recover or Replace with the same token finishes or undoes the restore.
 //
-// After it has reported New, Replace keeps a mark of that in the folder until confirm
-// returns nil, by which the caller confirms that it has noted the report.
+// After it has reported New, Replace keeps a record of that in the folder until confirm returns nil. The caller thereby
+// confirms that it has stored the report.
 func Replace(in io.Reader, dir, token string, report func(Report) error, confirm func() error) error {
 	r, err := openVolume(dir, token)
 	if err != nil {
@@ -28,7 +27,7 @@ func Replace(in io.Reader, dir, token string, report func(Report) error, confirm
 	return r.replace(in, report, confirm)
 }
 
-// Recover finishes or undoes a restore that was interrupted, and reports which.
+// Recover finishes or undoes an interrupted restore, and reports the outcome.
 func Recover(dir, token string, report func(Report) error) error {
 	r, err := openVolume(dir, token)
 	if err != nil {
@@ -55,11 +54,10 @@ func (r *restorer) replace(in io.Reader, report func(Report) error, confirm func
 	if confirm() == nil {
 		return r.end()
 	}
-	return nil // the next restore, or Recover, reports New once more
+	return nil // the next restore, or Recover, reports New again
 }
 
-// recover finishes an interrupted restore if its data was complete, and undoes it otherwise,
-// or where it cannot be finished.
+// recover finishes an interrupted restore if its data was complete. Otherwise, or if it cannot be finished, recover undoes it.
 func (r *restorer) recover(report func(Report) error) error {
 	if err := r.find(); err != nil || r.state == nil {
 		return err
@@ -77,7 +75,7 @@ func (r *restorer) recover(report func(Report) error) error {
 			return errors.Join(r.discard(), report(Report{Interrupted: Old}))
 		}
 	case phaseDone:
-	case "": // it had made nothing yet, or was confirmed
+	case "": // nothing was created yet, or the restore was confirmed
 		return r.end()
 	default:
 		return errors.Join(r.discard(), report(Report{Interrupted: Old}))
@@ -91,7 +89,7 @@ func (r *restorer) recover(report func(Report) error) error {
 	return r.end()
 }
 
-// undo brings the old data back after an error.
+// undo restores the old data after an error.
 func (r *restorer) undo(err error, report func(Report) error) error {
 	if failed := r.backward(); failed != nil {
 		return errors.Join(err, failed, ErrMixed)
@@ -99,13 +97,13 @@ func (r *restorer) undo(err error, report func(Report) error) error {
 	return r.failed(err, report)
 }
 
-// failed removes what a restore has made that leaves the old data.
+// failed cleans up after a restore that leaves the old data.
 func (r *restorer) failed(err error, report func(Report) error) error {
 	left := r.discard()
 	return errors.Join(err, left, report(Report{Has: Old, Left: r.state != nil}))
 }
 
-// phase returns how far the restore is; empty: it has only begun.
+// phase returns the phase of the restore, or "" if it has only begun.
 func (r *restorer) phase() (string, error) {
 	for _, phase := range []string{phaseDone, phasePlacing, phaseReady, phaseNew} {
 		if is, err := exists(r.state, phase); is || err != nil {
@@ -115,7 +113,7 @@ func (r *restorer) phase() (string, error) {
 	return "", nil
 }
 
-// stage unpacks a stream beside the old data, until it is complete and on the disk.
+// stage unpacks a stream beside the old data, and returns once the new data is complete and on disk.
 func (r *restorer) stage(in io.Reader) error {
 	fresh, err := r.create()
 	if err != nil {
@@ -146,8 +144,7 @@ func (r *restorer) stage(in io.Reader) error {
 	return r.sync(r.volume)
 }
 
-// yieldRecovered leaves out an empty lost+found where the file system has its own, which the
-// process may not move.
+// yieldRecovered drops an empty lost+found of the new data if the file system has its own, which the process may not move.
 func (r *restorer) yieldRecovered(fresh *os.File) error {
 	if keeps, err := r.keeps(recovered); !keeps || err != nil {
 		return err
@@ -158,7 +155,7 @@ func (r *restorer) yieldRecovered(fresh *os.File) error {
 	return nil
 }
 
-// keeps reports whether an entry at the top of the volume is not data.
+// keeps reports whether an entry at the top of the volume is not data and must stay.
 func (r *restorer) keeps(name string) (bool, error) {
 	if name == r.name {
 		return true, nil
@@ -201,8 +198,7 @@ func (r *restorer) forward(phase string) error {
 	return r.sync(r.volume)
 }
 
-// backward moves the new data out of the volume and the old data into it. If it is
-// interrupted, forward can continue from where it was.
+// backward moves the new data out of the volume and the old data into it. If it is interrupted, forward can continue.
 func (r *restorer) backward() error {
 	phase, err := r.phase()
 	if err != nil {
@@ -232,7 +228,7 @@ func (r *restorer) backward() error {
 	return r.sync(r.volume)
 }
 
-// discard removes the new data, and all else that the restore has made.
+// discard removes the new data and everything else that the restore created.
 func (r *restorer) discard() error {
 	if r.state == nil {
 		return nil
@@ -244,7 +240,7 @@ func (r *restorer) discard() error {
 	return r.end()
 }
 
-// tidy removes what is needed no more once the volume has its data.
+// tidy removes the entries that are no longer needed once the volume has its data.
 func (r *restorer) tidy() error {
 	return errors.Join(r.remove(r.state, oldData), r.removeDisplaced(), r.remove(r.state, topTraits))
 }
@@ -269,11 +265,11 @@ func (r *restorer) end() error {
 	return err
 }
 
-// nothing is for a caller that needs no reports.
+// nothing is a report function for a caller that needs no reports.
 func nothing(Report) error { return nil }
 
-// ReplaceUnobserved replaces the contents of a folder for a caller that keeps no token. A
-// restore that is killed while it moves files leaves its folder in the volume.
+// ReplaceUnobserved replaces the contents of a folder for a caller that keeps no token. If it is killed while it moves files,
+// the restore's folder stays in the volume.
 func ReplaceUnobserved(in io.Reader, dir string) error {
 	return Replace(in, dir, NewToken(), nothing, func() error { return nil })
 }

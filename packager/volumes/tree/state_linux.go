@@ -13,23 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A restore works in a folder of its own at the top of the volume: only there can it rename
-// files into place. The folder has a name, and a proof in it, that are made of a token which
-// the caller keeps outside the volume. No program that uses the volume knows the token, so
-// that none can make a folder that a restore takes for its own.
+// A restore works in its own folder at the top of the volume, because it can only rename files into place within the volume.
+// The name of the folder, and a proof in it, are derived from a token that the caller stores outside the volume. Programs that
+// use the volume do not know the token, so they cannot forge such a folder.
 const statePrefix = ".toskose-restore-"
 
-// The entries of the folder. At any time it has one of the first four, which tells how far
-// the restore is.
+// The entries of the folder. At any time one of the first four exists and identifies the phase of the restore.
 const (
-	phaseNew     = "new"     // is being filled; the volume has its old data
-	phaseReady   = "ready"   // is complete; the old data is being moved into oldData
-	phasePlacing = "placing" // is being moved into the volume, which the old data has left
-	phaseDone    = "done"    // is empty: all of it is in the volume
+	phaseNew     = "new"     // being filled; the volume has its old data
+	phaseReady   = "ready"   // complete; the old data is being moved into oldData
+	phasePlacing = "placing" // being moved into the volume, which no longer has the old data
+	phaseDone    = "done"    // empty: all data is in the volume
 
-	oldData   = "old"     // the volume's data from before
-	displaced = "evicted" // files that were made meanwhile where others belong
-	topTraits = "top"     // what the volume's own folder gets, as traits
+	oldData   = "old"     // the volume's old data
+	displaced = "evicted" // files that other programs created during the restore under names that it needs
+	topTraits = "top"     // traits for the volume's root folder
 	proofLink = "proof"   // a symbolic link whose target is the proof
 )
 
@@ -38,25 +36,24 @@ func stateName(token string) string {
 	return statePrefix + hex.EncodeToString(sum[:10])
 }
 
-// proof binds the token to one folder. The number of a device may change when a machine
-// starts again, the number of an inode does not.
+// proof binds the token to one folder. It uses the inode number, because a device number may change when the machine restarts.
 func proof(token string, inode uint64) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	fmt.Fprintf(mac, "inode %d", inode)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// restorer carries out one restore of a volume.
+// restorer performs one restore of a volume.
 type restorer struct {
 	volume *os.File
-	top    unix.Stat_t // of the volume
+	top    unix.Stat_t // the volume's root folder
 	token  string
-	name   string   // of its folder
-	state  *os.File // the folder; nil: there is none
-	// before is called before each change of the volume, and stops the restore with its
-	// error. Tests simulate a crash and a full disk with it.
+	name   string   // name of the restore's folder
+	state  *os.File // the restore's folder; nil: it does not exist
+	// before is called before each change of the volume; its error stops the restore. Tests use it to simulate crashes and a
+	// full disk.
 	before func() error
-	sync   func(*os.File) error // writes the volume's changes to the disk
+	sync   func(*os.File) error // writes the volume's changes to disk
 }
 
 func openVolume(dir, token string) (*restorer, error) {
@@ -73,7 +70,7 @@ func openVolume(dir, token string) (*restorer, error) {
 
 func (r *restorer) close() {
 	if r.state != nil {
-		_ = unix.Flock(int(r.state.Fd()), unix.LOCK_UN) // a process that was forked meanwhile may have it open
+		_ = unix.Flock(int(r.state.Fd()), unix.LOCK_UN) // a process forked meanwhile may have inherited the descriptor
 		r.state.Close()
 	}
 	r.volume.Close()
@@ -86,11 +83,10 @@ func (r *restorer) step() error {
 	return r.before()
 }
 
-// errForeign is the reason for leaving a folder alone.
+// errForeign is the reason for not touching a folder.
 var errForeign = errors.New("it has the name of a folder of `toskose volume restore`, which did not make it: rename or remove it")
 
-// find opens the folder that an interrupted restore with the same token has left, and locks
-// it. r.state stays nil if there is none.
+// find opens and locks the folder of an interrupted restore with the same token. r.state stays nil if there is none.
 func (r *restorer) find() error {
 	state, err := openFolder(r.volume, r.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,17 +109,17 @@ func (r *restorer) find() error {
 	return nil
 }
 
-// lock excludes another restore of the same volume. The lock ends with the process.
+// lock prevents a concurrent restore of the same volume. The kernel releases the lock when the process exits.
 func (r *restorer) lock(state *os.File) error {
 	err := unix.Flock(int(state.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return errors.New("another restore of the volume is running")
 	}
-	return nil // some network file systems have no locks
+	return nil // some network file systems do not support locks
 }
 
-// authenticate checks that a folder was made by a restore with this token. A restore that was
-// interrupted while it made the folder, or removed it, has left no proof and no files.
+// authenticate verifies that a folder was created by a restore with this token. A restore that was interrupted while it
+// created or removed the folder has left neither a proof nor files.
 func (r *restorer) authenticate(state *os.File) error {
 	s, err := statOpen(state)
 	if err != nil {
@@ -147,7 +143,7 @@ func (r *restorer) authenticate(state *os.File) error {
 	return nil
 }
 
-// create makes the folder, with its proof and an empty folder for the new data.
+// create creates the folder, its proof, and an empty folder for the new data.
 func (r *restorer) create() (fresh *os.File, err error) {
 	if err := r.mkdir(r.volume, r.name); err != nil {
 		return nil, err
@@ -174,7 +170,7 @@ func (r *restorer) create() (fresh *os.File, err error) {
 	return openFolder(r.state, phaseNew)
 }
 
-// keepTraits writes what the volume's own folder gets at the end.
+// keepTraits stores the traits that the volume's root folder gets at the end.
 func (r *restorer) keepTraits(t traits) error {
 	text, err := json.Marshal(t)
 	if err != nil {
@@ -192,8 +188,8 @@ func (r *restorer) keepTraits(t traits) error {
 	return errors.Join(err, f.Close())
 }
 
-// applyTraits gives the volume's own folder what keepTraits has written. Where the users of
-// the volume are not root, the folder belongs to the file system, and stays as it is.
+// applyTraits applies the stored traits to the volume's root folder. If the users of the volume are not root, that folder
+// belongs to the file system and is not changed.
 func (r *restorer) applyTraits() error {
 	fd, err := unix.Openat(int(r.state.Fd()), topTraits, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,23 +9,23 @@ import (
 // summaryRecord is the record of the global PAX header that ends a stream with a Summary.
 const summaryRecord = "TOSKOSE.summary"
 
-// socketRecord marks a named pipe of a stream as a socket, which a tar has no type for.
+// socketRecord marks a named pipe in a stream as a socket, because tar has no type for sockets.
 const socketRecord = "TOSKOSE.socket"
 
-// Size is a number of entries, and the bytes of the files among them.
+// Size is a number of entries, and the total bytes of the regular files among them.
 type Size struct {
 	Entries int   `json:"entries"`
 	Bytes   int64 `json:"bytes"`
 }
 
-// Summary describes what Write has read of a folder. Counted was counted by another walk
-// than the one that wrote the stream.
+// Summary describes what Write has read from a folder. Counted comes from a walk that is independent of the one that wrote the
+// stream.
 type Summary struct {
 	Written Size      `json:"written"`
 	Counted Size      `json:"counted"`
 	LeftOut []LeftOut `json:"left_out,omitempty"` // at most maxListed
-	Unnamed int       `json:"unnamed,omitempty"`  // how many more were left out
-	Without Size      `json:"without"`            // the entries that were left out, whether listed or not
+	Unnamed int       `json:"unnamed,omitempty"`  // number of further entries that were left out
+	Without Size      `json:"without"`            // all entries that were left out, listed or not
 	// Changed says that another process changed the folder during the walk, so that Written
 	// and Counted may differ.
 	Changed bool `json:"changed,omitempty"`
@@ -33,7 +33,7 @@ type Summary struct {
 
 // LeftOut is an entry, or a part of it, that a stream does not contain.
 type LeftOut struct {
-	Name string // below the folder
+	Name string // relative to the folder
 	Why  string
 	// System says that the entry belongs to the file system: an unreadable lost+found.
 	System bool
@@ -47,7 +47,7 @@ const (
 
 // quotedLeftOut is LeftOut in JSON, which cannot represent a name that is not UTF-8.
 type quotedLeftOut struct {
-	Name   string `json:"name"` // as strconv.QuoteToASCII writes it
+	Name   string `json:"name"` // quoted by strconv.QuoteToASCII
 	Why    string `json:"why"`
 	System bool   `json:"system,omitempty"`
 }
@@ -76,7 +76,7 @@ func (s *Summary) leaveOut(l LeftOut, size Size) {
 	for _, other := range s.LeftOut {
 		bytes += len(other.Name)
 	}
-	if len(s.LeftOut) >= maxListed || 4*bytes > maxListedBytes { // a quoted name has up to four times its bytes
+	if len(s.LeftOut) >= maxListed || 4*bytes > maxListedBytes { // quoting makes a name at most four times as long
 		s.Unnamed++
 		return
 	}
@@ -91,8 +91,8 @@ func parseSummary(text string) (*Summary, error) {
 	return &s, nil
 }
 
-// Verify compares the entries and bytes that a reader of the stream has received with the
-// summary of the walk, and the walk with the independent count.
+// Verify compares the entries and bytes that a reader received with the summary of the walk, and the walk with the independent
+// count.
 func (s *Summary) Verify(received Size) error {
 	if received != s.Written {
 		return fmt.Errorf("%d entries and %d bytes were written, and %d entries and %d bytes arrived", s.Written.Entries, s.Written.Bytes, received.Entries, received.Bytes)

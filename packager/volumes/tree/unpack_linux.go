@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unpacker puts the entries of a stream into an empty folder, relative to descriptors of
-// folders that were opened without following a link.
+// unpacker creates the entries of a stream in an empty folder. It uses descriptors of folders that were opened without
+// following links.
 type unpacker struct {
 	top    *os.File
 	step   func() error // called before each change
-	parent *os.File     // of the last entry; nil: top
-	within string       // its path
+	parent *os.File     // folder of the last entry; nil: top
+	within string       // path of parent
 }
 
 // unpack unpacks a stream, and returns the stream's entry for the folder itself, if it has one.
 func unpack(stream io.Reader, top *os.File, step func() error) (self *tar.Header, err error) {
 	u := &unpacker{top: top, step: step, within: "."}
 	defer u.leave()
-	var folders []*tar.Header // they get their modes and times once they are filled
+	var folders []*tar.Header // their modes and times are set after their contents
 	for r := NewReader(stream); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -64,8 +64,8 @@ func unpack(stream io.Reader, top *os.File, step func() error) (self *tar.Header
 	return self, nil
 }
 
-// enter opens a folder by its path. If create is set, it makes the folders that do not exist.
-// An element of the path that is not a folder, such as a link, is refused.
+// enter opens a folder by its path. If create is set, it creates missing folders. It rejects a path element that is not a
+// folder, such as a link.
 func (u *unpacker) enter(name string, create bool) (*os.File, error) {
 	if name == u.within {
 		return u.current(), nil
@@ -128,7 +128,7 @@ func (u *unpacker) mkdir(in *os.File, name string) error {
 	return unix.Mkdirat(int(in.Fd()), name, 0o700)
 }
 
-// put makes what an entry describes.
+// put creates an entry.
 func (u *unpacker) put(h *tar.Header, content io.Reader) error {
 	name := path.Clean(h.Name)
 	dir, err := u.enter(path.Dir(name), true)
@@ -141,7 +141,7 @@ func (u *unpacker) put(h *tar.Header, content io.Reader) error {
 		if errors.Is(err, fs.ErrExist) {
 			_, err = u.enter(name, false)
 		}
-		return err // it gets the rest once it is filled
+		return err // its traits are set after its contents
 	}
 	if err := u.step(); err != nil {
 		return err
@@ -166,14 +166,14 @@ func (u *unpacker) put(h *tar.Header, content io.Reader) error {
 	return finish(dir, base, h)
 }
 
-// link makes another name of a file that was unpacked before.
+// link creates another link to a file that was unpacked earlier.
 func (u *unpacker) link(h *tar.Header, name string) error {
 	from := path.Clean(h.Linkname)
 	dir, err := u.enter(path.Dir(from), false)
 	if err != nil {
 		return err
 	}
-	fd, err := unix.Dup(int(dir.Fd())) // entering the other folder closes this one
+	fd, err := unix.Dup(int(dir.Fd())) // entering the other folder closes this descriptor
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (u *unpacker) file(dir *os.File, base string, content io.Reader) error {
 	f := os.NewFile(uintptr(fd), base)
 	n, err := io.Copy(sparse{f}, content)
 	if err == nil {
-		err = f.Truncate(n) // it may end with a hole
+		err = f.Truncate(n) // the file may end with a hole
 	}
 	if failed := f.Close(); err == nil {
 		err = failed
@@ -201,8 +201,7 @@ func (u *unpacker) file(dir *os.File, base string, content io.Reader) error {
 	return cut(err)
 }
 
-// sparse leaves holes where there are only zeros: a file that had holes may not fit the file
-// system that it came from without them.
+// sparse leaves holes instead of writing zeros: a file with holes may not fit its file system without them.
 type sparse struct{ f *os.File }
 
 func (s sparse) Write(p []byte) (int, error) {
@@ -213,18 +212,16 @@ func (s sparse) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// finish gives an entry of a folder the owner, mode, extended attributes and times of its
-// header.
+// finish applies the owner, mode, extended attributes and times in a header to an entry of a folder.
 func finish(dir *os.File, base string, h *tar.Header) error {
 	return describe(h).apply(dir, base, h.Typeflag == tar.TypeSymlink)
 }
 
-// traits are what a file has besides its contents. They are kept as JSON between the steps
-// of a restore.
+// traits are the metadata of a file. They are stored as JSON between the steps of a restore.
 type traits struct {
 	UID, GID   int
 	Mode       uint32
-	Attributes map[string][]byte // by their PAX records
+	Attributes map[string][]byte // by PAX record
 	Accessed   time.Time
 	Modified   time.Time
 }
@@ -242,7 +239,7 @@ func describe(h *tar.Header) traits {
 	return t
 }
 
-// apply gives them to an entry of a folder.
+// apply applies the traits to an entry of a folder.
 func (t traits) apply(dir *os.File, base string, isLink bool) error {
 	if err := unix.Fchownat(int(dir.Fd()), base, t.UID, t.GID, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return fmt.Errorf("cannot give it the owner %d:%d: %w", t.UID, t.GID, err)
@@ -265,8 +262,7 @@ func (t traits) apply(dir *os.File, base string, isLink bool) error {
 	return nil
 }
 
-// applyOpen gives the mode and the attributes to what is open, which cannot be exchanged for
-// a link meanwhile.
+// applyOpen sets the mode and attributes through an open descriptor, so that the entry cannot be replaced by a link meanwhile.
 func (t traits) applyOpen(dir *os.File, base string, records map[string]string) error {
 	fd, err := unix.Openat(int(dir.Fd()), base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -274,7 +270,7 @@ func (t traits) applyOpen(dir *os.File, base string, records map[string]string) 
 	}
 	f := os.NewFile(uintptr(fd), base)
 	defer f.Close()
-	if err := unix.Chmod(inProc(f, ""), t.Mode); err != nil { // after the owner, which takes set-user-id away
+	if err := unix.Chmod(inProc(f, ""), t.Mode); err != nil { // after the owner: chown clears the set-user-ID bit
 		return fmt.Errorf("cannot set its mode: %w", err)
 	}
 	return setAttributes(inProc(f, ""), true, records)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Write writes the contents of a folder. It fails if anything has to be left out: the
-// stream has no place to say so.
+// Write writes the contents of a folder as a stream. It fails if an entry must be left out, because the stream could not
+// report that.
 func Write(w io.Writer, dir string) error {
 	t := tar.NewWriter(w)
 	s, err := write(t, dir)
@@ -31,8 +31,7 @@ func Write(w io.Writer, dir string) error {
 	return t.Close()
 }
 
-// WriteWithSummary writes the contents of a folder, and at the end of the stream a Summary
-// that names what was left out.
+// WriteWithSummary writes the contents of a folder. The stream ends with a Summary that lists the entries that were left out.
 func WriteWithSummary(w io.Writer, dir string) error {
 	t := tar.NewWriter(w)
 	s, err := write(t, dir)
@@ -49,7 +48,7 @@ func WriteWithSummary(w io.Writer, dir string) error {
 	return t.Close()
 }
 
-// write walks a folder between two censuses of it, and checks the walk by them.
+// write walks a folder between two censuses, and verifies the walk with them.
 func write(w *tar.Writer, dir string) (*Summary, error) {
 	seed := maphash.MakeSeed()
 	before, err := count(dir, seed, nil)
@@ -84,12 +83,12 @@ type writer struct {
 	tar     *tar.Writer
 	top     unix.Stat_t
 	census  *census
-	links   map[uint64]string // the first names of files with several, by their inodes
-	unread  map[uint64]bool   // files with several names that were left out
+	links   map[uint64]string // first names of files with several links, by inode
+	unread  map[uint64]bool   // inodes of files with several links that were left out
 	summary *Summary
 }
 
-// folder writes an open folder and all that is in it.
+// folder writes an open folder and its contents.
 func (t *writer) folder(dir *os.File, name string, s unix.Stat_t) error {
 	h := header(name+"/", tar.TypeDir, s)
 	if err := t.entry(h, name, s, inProc(dir, ""), true); err != nil {
@@ -110,8 +109,7 @@ func (t *writer) folder(dir *os.File, name string, s unix.Stat_t) error {
 	return nil
 }
 
-// child writes an entry of a folder. An entry that another process removes or replaces
-// meanwhile is skipped.
+// child writes an entry of a folder. It skips an entry that another process removes or replaces meanwhile.
 func (t *writer) child(dir *os.File, base, name string) error {
 	s, err := stat(dir, base)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +146,7 @@ func (t *writer) child(dir *os.File, base, name string) error {
 	return err
 }
 
-// replaced reports whether an error says that an entry is no longer what it was.
+// replaced reports whether an error means that an entry was removed or replaced.
 func replaced(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR)
 }
@@ -198,7 +196,7 @@ func (t *writer) open(dir *os.File, base, name string, was unix.Stat_t) error {
 	return t.content(f, h.Size)
 }
 
-// header describes an entry. Times of a change are the file system's own.
+// header returns the header of an entry. It has no change time, because only the file system can set that.
 func header(name string, kind byte, s unix.Stat_t) *tar.Header {
 	return &tar.Header{
 		Name: name, Typeflag: kind, Mode: int64(s.Mode & 0o7777), Uid: int(s.Uid), Gid: int(s.Gid), Format: tar.FormatPAX,
@@ -210,7 +208,7 @@ func readLink(dir *os.File, base string) (string, error) {
 	target := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(int(dir.Fd()), base, target)
 	if errors.Is(err, unix.EINVAL) {
-		return "", errReplaced // it is no longer a link
+		return "", errReplaced // no longer a link
 	}
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: base, Err: err}
@@ -218,8 +216,7 @@ func readLink(dir *os.File, base string) (string, error) {
 	return string(target[:n]), nil
 }
 
-// entry writes a header with the extended attributes of the file at a path of /proc; empty:
-// it has none of its own.
+// entry writes a header with the extended attributes of the file at a path in /proc. Without a path, the entry has none.
 func (t *writer) entry(h *tar.Header, name string, s unix.Stat_t, at string, open bool) error {
 	if at != "" {
 		records, problems, err := attributes(at, open)
@@ -248,7 +245,7 @@ func (t *writer) entry(h *tar.Header, name string, s unix.Stat_t, at string, ope
 	return nil
 }
 
-// recovered is the folder in which a file system keeps what its check has found.
+// recovered is the folder in which a file system check stores recovered files.
 const recovered = "lost+found"
 
 // leaveOut lists an entry that is not in the stream.
@@ -264,16 +261,16 @@ func (t *writer) leaveOut(name string, s unix.Stat_t, why string) {
 	t.census.mark(name, s)
 }
 
-// isRecovered reports whether an entry is the file system's own lost+found. Where the process
-// is not root, neither is a component that uses the volume, and none of them can make a
-// folder that belongs to root. Where it is root, the folder is data like any other.
+// isRecovered reports whether an entry is the file system's own lost+found. If the process is not root, the components that
+// use the volume are not root either, so they cannot have created a folder that belongs to root. If the process is root, the
+// folder is ordinary data.
 func isRecovered(name string, s, top unix.Stat_t) bool {
-	const rootInode, recoveredInode = 2, 11 // of ext2, ext3 and ext4
+	const rootInode, recoveredInode = 2, 11 // on ext2, ext3 and ext4
 	return os.Geteuid() != 0 && name == recovered && s.Mode&unix.S_IFMT == unix.S_IFDIR && s.Uid == 0 && s.Ino == recoveredInode && top.Ino == rootInode
 }
 
-// content writes a file with the length that its header has: the stream has no more of a
-// file that has grown since, and zeros at the end of one that has shrunk.
+// content writes exactly as many bytes of a file as its header declares. It truncates a file that has grown meanwhile, and
+// pads one that has shrunk with zeros.
 func (t *writer) content(f *os.File, size int64) error {
 	n, err := io.Copy(t.tar, io.LimitReader(f, size))
 	if err != nil {

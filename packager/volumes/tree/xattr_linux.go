@@ -8,26 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// xattrRecord begins the PAX records of extended attributes.
+// xattrRecord is the prefix of the PAX records of extended attributes.
 const xattrRecord = "SCHILY.xattr."
 
-// A PAX record's key ends at the first "=". GNU tar escapes it in the name of an attribute
-// in this way, too.
+// The key of a PAX record ends at the first "=". GNU tar uses the same escapes in the names of attributes.
 var (
 	escapeAttribute   = strings.NewReplacer("%", "%25", "=", "%3D")
 	unescapeAttribute = strings.NewReplacer("%25", "%", "%3D", "=")
 )
 
-// maxAttribute is the size limit that Linux has for a list of names, and for a value.
+// maxAttribute is Linux's size limit of a list of names, and of a value.
 const maxAttribute = 64 << 10
 
-// maxAttributes is how many bytes of attributes of one file a stream holds: a PAX header
-// has at most 1 MiB.
+// maxAttributes is the maximum number of bytes of one file's attributes in a stream: a PAX header has at most 1 MiB.
 const maxAttributes = 512 << 10
 
-// attributes returns the extended attributes of a file as PAX records. A path below
-// /proc/self/fd names the file without following links. problems names attributes that
-// cannot be read.
+// attributes returns the extended attributes of a file as PAX records. A path below /proc/self/fd identifies the file without
+// following links. problems lists attributes that cannot be read.
 func attributes(path string, follow bool) (records map[string]string, problems []string, err error) {
 	list, get := unix.Llistxattr, unix.Lgetxattr
 	if follow {
@@ -62,8 +59,7 @@ func attributes(path string, follow bool) (records map[string]string, problems [
 	return records, problems, nil
 }
 
-// setAttributes gives a file the attributes of PAX records, as far as the file system and
-// the process's rights allow.
+// setAttributes sets the extended attributes in PAX records, as far as the file system and the process's privileges allow.
 func setAttributes(path string, follow bool, records map[string]string) error {
 	set := unix.Lsetxattr
 	if follow {
