@@ -6,13 +6,13 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// Certificates are those that the manager uses with units, as fingerprints. None is secret.
+// Certificates are the fingerprints of the certificates that the manager uses with units. They are not secret.
 type Certificates struct {
 	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own
 	Authorities []string `json:"authorities,omitempty"` // SHA-256 of those whose certificates it accepts
 }
 
-// credentials are what is used of the passwords and certificates that may change.
+// credentials reports which passwords and certificates are in use, for those that can be rotated.
 type credentials struct {
 	Manager struct {
 		Passwords int  `json:"passwords"` // of its first user

@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/access"
 )
 
-// request is what is known of a request beside what it says.
+// request is the server's data about a request: its id and, once authenticated, its caller.
 type request struct {
 	id     string
 	caller access.Caller // empty until it is known
@@ -18,7 +18,7 @@ type request struct {
 
 type traceKey struct{}
 
-// requestOf returns what is known of a request.
+// requestOf returns the server's data about a request.
 func requestOf(r *http.Request) *request {
 	if known, ok := r.Context().Value(traceKey{}).(*request); ok {
 		return known
@@ -26,7 +26,7 @@ func requestOf(r *http.Request) *request {
 	return &request{}
 }
 
-// callerOf returns who a request is from.
+// callerOf returns the caller of a request.
 func callerOf(r *http.Request) access.Caller { return requestOf(r).caller }
 
 // idForm is that of the ids that are taken from clients: it fits in a line of a log.
