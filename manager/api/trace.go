@@ -29,11 +29,10 @@ func requestOf(r *http.Request) *request {
 // callerOf returns the caller of a request.
 func callerOf(r *http.Request) access.Caller { return requestOf(r).caller }
 
-// idForm is that of the ids that are taken from clients: it fits in a line of a log.
+// idForm matches the request ids that are accepted from clients: they fit in a log line.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
 
-// begin gives a request its id, which logs, problems and the answer have, and the
-// answer the headers that all have.
+// begin assigns the request's id, which logs, problems and the response include, and sets common headers.
 func (s *server) begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := &request{id: r.Header.Get("X-Request-Id")}
@@ -46,8 +45,8 @@ func (s *server) begin(next http.Handler) http.Handler {
 	})
 }
 
-// protect sets what tells browsers to do nothing with an answer but what it is for.
-// The pages of /docs set a policy of their own.
+// protect sets the headers that restrict what browsers may do with a response. The pages of /docs set their own
+// policy.
 func protect(h http.Header, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY") // what frame-ancestors says, for old browsers
