@@ -5,14 +5,14 @@ import (
 	"net/http"
 )
 
-// Credentials are what manager and units use of the passwords and certificates that may change
-// while they run.
+// Credentials describe the passwords and certificates in use by the manager and the units, for those that can be
+// rotated.
 type Credentials struct {
 	Manager ManagerCredentials `json:"manager"`
 	Units   []UnitCredentials  `json:"units"`
 }
 
-// ManagerCredentials are those of the manager.
+// ManagerCredentials describe the manager's credentials.
 type ManagerCredentials struct {
 	Passwords   int      `json:"passwords"`   // of its first user
 	Keys        int      `json:"keys"`        // that verify documents; 0: it does not sign them
@@ -21,7 +21,7 @@ type ManagerCredentials struct {
 	Authorities []string `json:"authorities"` // SHA-256 of those whose certificates it accepts
 }
 
-// UnitCredentials are those of a unit.
+// UnitCredentials describe a unit's credentials.
 type UnitCredentials struct {
 	Node        string   `json:"node"`
 	Replica     string   `json:"replica"`
@@ -33,8 +33,8 @@ type UnitCredentials struct {
 	Problem     string   `json:"problem"` // why it cannot be asked
 }
 
-// Credentials asks which are in use. A manager of before they could be replaced does not know:
-// that is a Problem with status 404.
+// Credentials returns which credentials are in use. A manager that cannot rotate them returns a Problem with
+// status 404.
 func (c *Client) Credentials(ctx context.Context) (Credentials, error) {
 	var all Credentials
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/credentials"}, &all)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// HistoryQuery says which executions are wanted; what is empty does not count.
+// HistoryQuery selects executions; empty fields match everything.
 type HistoryQuery struct {
 	Node, Component, Operation, By, Outcome string
 
@@ -16,7 +16,7 @@ type HistoryQuery struct {
 	Output bool // with the end of their output
 }
 
-// History is what was executed, the latest first.
+// History is a list of executions, the latest first.
 type History struct {
 	Executions []Execution `json:"executions"`
 	Missing    []struct {
@@ -26,8 +26,7 @@ type History struct {
 	} `json:"missing,omitempty"` // whose journals cannot be read now
 }
 
-// History returns executions, as the journals of the containers that are there have
-// them.
+// History returns executions from the journals of the current containers.
 func (c *Client) History(ctx context.Context, q HistoryQuery) (History, error) {
 	const most = 200 // in one answer
 	values := url.Values{"output": {strconv.FormatBool(q.Output)}}

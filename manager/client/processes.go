@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// NodeProcesses is a container with what runs in it.
+// NodeProcesses is a container and its processes.
 type NodeProcesses struct {
 	Name     string `json:"name"`
 	Kind     string `json:"kind"`
@@ -27,7 +27,7 @@ type NodeProcesses struct {
 	} `json:"components"`
 }
 
-// Process is one that runs.
+// Process is a running process.
 type Process struct {
 	PID       int     `json:"pid"`
 	Parent    int     `json:"parent"`
@@ -38,7 +38,7 @@ type Process struct {
 	Zombie    bool    `json:"zombie,omitempty"`
 }
 
-// Processes returns what runs in all containers.
+// Processes returns the processes of all containers.
 func (c *Client) Processes(ctx context.Context) ([]NodeProcesses, error) {
 	var nodes []NodeProcesses
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/node", query: url.Values{"processes": {"true"}}}, &nodes)

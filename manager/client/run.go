@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// RunRequest asks for one execution of an operation.
+// RunRequest is a request to run an operation.
 type RunRequest struct {
 	Node, Component string
 	Operation       string            // "interface.operation", or the bare name where it is unique
@@ -21,10 +21,9 @@ type RunRequest struct {
 	ID              string            // of the execution; empty: the manager's choice
 }
 
-// Run begins an execution, asks until it has ended on every replica, and returns
-// it; its outcome says whether it succeeded. tell is called whenever it was asked
-// for. Where it was not begun, the error is a *Problem. If ctx ends, the execution
-// goes on, and Run returns it as it was last with the context's error.
+// Run starts an execution, polls until it has ended on every replica, and returns it; its outcome says whether it
+// succeeded. Run calls tell after every poll. If the execution was not started, the error is a *Problem. If ctx
+// ends, the execution continues, and Run returns its last known state with the context's error.
 func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (Execution, error) {
 	path, err := url.JoinPath("/api/v1/node", url.PathEscape(r.Node), url.PathEscape(r.Component), url.PathEscape(r.Operation))
 	if err != nil {
@@ -63,8 +62,8 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 	return c.follow(ctx, x, tell)
 }
 
-// follow asks for an execution until it has ended. A manager that is gone may be on
-// its way from one container to another: the units know the execution.
+// follow polls an execution until it has ended. It tolerates a manager whose container is being replaced: the
+// units know the execution.
 func (c *Client) follow(ctx context.Context, x Execution, tell func(Execution)) (Execution, error) {
 	begun := false
 	err := Await(ctx, func(ctx context.Context) (bool, error) {

@@ -2,7 +2,7 @@ package client
 
 import "time"
 
-// App is the application as it is now.
+// App is the current state of the application.
 type App struct {
 	Name       string      `json:"name"`
 	Nodes      []Node      `json:"nodes"`
@@ -40,7 +40,7 @@ const (
 	TaskFailed    = "failed" // and is not tried again
 )
 
-// Task is how far a component is that finishes.
+// Task is the progress of a component that runs to completion.
 type Task struct {
 	Phase       string      `json:"phase"`
 	Reason      string      `json:"reason,omitempty"` // why it failed
@@ -57,7 +57,7 @@ type Task struct {
 	Indexes     []TaskIndex `json:"indexes"`
 }
 
-// TaskIndex is how far one index of a task is.
+// TaskIndex is the progress of one index of a task.
 type TaskIndex struct {
 	Index     int       `json:"index"`
 	Phase     string    `json:"phase"`
@@ -74,14 +74,14 @@ type TaskIndex struct {
 	Recorded  bool      `json:"recorded,omitempty"` // it is completed as the goal has it
 }
 
-// Operation is an operation as the model has it.
+// Operation is an operation of the model.
 type Operation struct {
 	Name        string   `json:"name"`        // "interface.operation"
 	Implemented bool     `json:"implemented"` // it has a script
 	Inputs      []string `json:"inputs,omitempty"`
 }
 
-// Lack is what a component requires in its state, and nothing offers.
+// Lack is an unmet requirement of a component in its current state.
 type Lack struct {
 	Component   string `json:"component"`
 	Requirement string `json:"requirement"`
@@ -107,8 +107,7 @@ type Replica struct {
 	Outdated  bool      `json:"outdated,omitempty"` // it is of another version of the application than the manager
 }
 
-// RejectedGoal says that a replica keeps a goal which the manager ignores, since it has not
-// signed it.
+// RejectedGoal is a goal that a replica stores and the manager ignores, because its signature is invalid.
 type RejectedGoal struct {
 	Node     string `json:"node"`
 	Replica  string `json:"replica"`
@@ -116,7 +115,7 @@ type RejectedGoal struct {
 	Why      string `json:"why"`
 }
 
-// Goal is where the application should be, and how far it is.
+// Goal is the desired state of the application, and its progress.
 type Goal struct {
 	State     string            `json:"state,omitempty"`
 	States    map[string]string `json:"states,omitempty"`
@@ -139,9 +138,8 @@ type Goal struct {
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Record is what the goal keeps of a task, whatever becomes of its containers: how often it was
-// asked for again, the indexes that count as completed, and since when a deadline counts, for
-// the goal that was asked for with a revision.
+// Record is the state of a task that the goal keeps, independent of its containers: how often it was requested
+// again, the completed indexes, and when a deadline started, for the goal with a given revision.
 type Record struct {
 	Round int       `json:"round,omitempty"`
 	Done  []int     `json:"done,omitempty"`
@@ -149,12 +147,12 @@ type Record struct {
 	Asked string    `json:"asked,omitempty"`
 }
 
-// None reports whether nothing is asked for.
+// None reports whether the goal is empty.
 func (g Goal) None() bool {
 	return (g.State == "" || g.State == "none") && len(g.States) == 0 && !g.Default
 }
 
-// Hold says why the goal leaves a component alone.
+// Hold says why a component is not reconciled.
 type Hold struct {
 	By        string    `json:"by,omitempty"`
 	At        time.Time `json:"at,omitzero"`
@@ -163,7 +161,7 @@ type Hold struct {
 	Lease     string    `json:"lease,omitempty"` // with which it ends
 }
 
-// Step is an operation of the goal's that is executing.
+// Step is a running operation that the goal started.
 type Step struct {
 	Node      string `json:"node"`
 	Instance  string `json:"instance"`
@@ -177,7 +175,7 @@ type Step struct {
 	Part *Part  `json:"part,omitempty"` // of a task
 }
 
-// Obstacle is why something that the goal asks for is not so yet.
+// Obstacle is the reason why part of the goal is not reached yet.
 type Obstacle struct {
 	Node      string    `json:"node,omitempty"`
 	Instance  string    `json:"instance,omitempty"`
@@ -186,7 +184,7 @@ type Obstacle struct {
 	Until     time.Time `json:"until,omitzero"`
 }
 
-// String says what it is about and why.
+// String returns the subject and the reason.
 func (o Obstacle) String() string {
 	of := o.Component
 	if of == "" {
@@ -198,7 +196,7 @@ func (o Obstacle) String() string {
 	return of + ": " + o.Reason
 }
 
-// Plan is the way from now to a goal.
+// Plan is the sequence of operations that reaches a goal.
 type Plan struct {
 	Plan      *Steps            `json:"plan"`    // nil: Notes or Obstacles say why there is none
 	Targets   map[string]string `json:"targets"` // what the goal means, by component
@@ -206,8 +204,8 @@ type Plan struct {
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Steps are the operations of a plan. Replicas of a node that stand alike are one
-// element; the others have a number after their name.
+// Steps are the operations of a plan. Replicas of a node in the same state share one element; the others have a
+// number after their name.
 type Steps struct {
 	Operations int `json:"operations"`
 	Minimal    struct {
@@ -231,7 +229,7 @@ type PlanStep struct {
 	After       []int  `json:"after,omitempty"` // IDs of the steps that it waits for
 }
 
-// The outcomes of an execution that commands tell apart.
+// The outcomes of an execution that commands distinguish.
 const (
 	OutcomeRunning   = "running"
 	OutcomeSucceeded = "succeeded"
@@ -254,7 +252,7 @@ type Execution struct {
 	Degraded  []Lack    `json:"degraded,omitempty"` // what others require and lack since it was begun
 }
 
-// Part says which part of a task an execution is.
+// Part identifies the part of a task that an execution runs.
 type Part struct {
 	Index   int `json:"index"`
 	Attempt int `json:"attempt"`         // from 1 on
@@ -280,7 +278,7 @@ type Run struct {
 	Allowed   []string  `json:"allowed,omitempty"`   // what the protocol allowed instead
 }
 
-// Event is something that happened to a component, or to a replica.
+// Event is a change of a component or a replica.
 type Event struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind"`
@@ -306,5 +304,5 @@ type EventExecution struct {
 	Run
 }
 
-// Untouched is why a component is in its initial state while nothing was done to it.
+// Untouched is why a component is in its initial state although no operation ran.
 const Untouched = "nothing was done to it yet"
