@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Step is an operation to be run now on one replica.
+// Step is an operation to run now on one replica.
 type Step struct {
 	Node      string             `json:"node"`
 	Instance  string             `json:"instance"`
@@ -28,7 +28,7 @@ type Step struct {
 	Timeout   time.Duration      `json:"-"`              // 0: the operation's own
 }
 
-// Obstacle is why something that the goal asks for is not so yet.
+// Obstacle is the reason why part of the goal is not reached yet.
 type Obstacle struct {
 	Node      string    `json:"node,omitempty"`
 	Instance  string    `json:"instance,omitempty"` // empty: any
@@ -38,7 +38,7 @@ type Obstacle struct {
 	Waits     bool      `json:"waits,omitempty"` // nothing is wrong: others come first
 }
 
-// Decision is what to do, and how far the goal is.
+// Decision is what to do next, and the goal's progress.
 type Decision struct {
 	Steps     []Step
 	Obstacles []Obstacle
@@ -55,21 +55,19 @@ type Decision struct {
 	walk *walk // along Plan
 }
 
-// Done reports whether the application is what the goal says.
+// Done reports whether the application has reached the goal.
 func (d *Decision) Done() bool { return d.Reached == d.Wanted && len(d.Obstacles) == 0 }
 
-// Decide returns what to do in a situation for a goal; nothing without one.
+// Decide returns what to do in a situation to reach a goal; nothing without a goal.
 func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
 	return m.Continue(ctx, nil, d, s)
 }
 
-// Continue is Decide after a decision before: the plan of that one is gone on with
-// as long as all that is observed lies on its way. A plan for very many components
-// takes longer to make than to follow.
+// Continue is Decide with an earlier decision: it keeps following that decision's plan while the observed states
+// are consistent with it. For very many components, computing a plan takes longer than following it.
 //
-// No step is allowed that a component's protocol does not allow, that lacks what
-// it requires, or that withdraws what others require, unless these must go down,
-// too. There is never more than one operation at a time on a component of a
+// A step must be allowed by the component's protocol, have its requirements met, and not withdraw capabilities
+// that others require, unless those must stop too. At most one operation at a time runs on a component of a
 // replica.
 func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s Situation) *Decision {
 	made := &Decision{}
@@ -107,8 +105,7 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	return made
 }
 
-// clone copies what a turn changes of replicas where something executes, and finds
-// where that leads.
+// clone copies the parts of replicas that a turn changes, and derives the target states of running operations.
 func (m *Model) clone(s Situation) Situation {
 	s.Replicas = slices.Clone(s.Replicas)
 	for i := range s.Replicas {
@@ -132,7 +129,7 @@ func (m *Model) clone(s Situation) Situation {
 	return s.Indexed()
 }
 
-// turn is one decision. What it decides counts as under way from then on.
+// turn is one decision. Steps that it decides on count as running from then on.
 type turn struct {
 	*Model
 	doc     *Document
@@ -145,7 +142,7 @@ type turn struct {
 	lenient bool              // those of replicas that are away themselves do not
 }
 
-// fall takes down what cannot stay in its state, dependents first.
+// fall stops components that cannot stay in their state, dependents first.
 func (t *turn) fall() {
 	t.falls = map[*Replica]bool{}
 	for i := range t.s.Replicas {
@@ -205,7 +202,7 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	}
 }
 
-// begin decides on a step, unless it has to wait for its next attempt.
+// begin decides on a step, unless its next attempt must wait.
 func (t *turn) begin(r *Replica, component string, step protocol.Step, why string) {
 	c := r.Components[component]
 	if c.Executing != nil {
@@ -223,7 +220,7 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 	t.take(r, t.step(r, component, step, why), step)
 }
 
-// step returns a step of a component on a replica as it is to be run.
+// step returns a component's step on a replica in the form in which it is run.
 func (t *turn) step(r *Replica, component string, step protocol.Step, why string) Step {
 	c := r.Components[component]
 	return Step{
@@ -232,7 +229,7 @@ func (t *turn) step(r *Replica, component string, step protocol.Step, why string
 	}
 }
 
-// take decides on a step, which counts as under way from then on.
+// take decides on a step, which counts as running from then on.
 func (t *turn) take(r *Replica, made Step, step protocol.Step) {
 	t.made.Steps = append(t.made.Steps, made)
 	c := r.Components[made.Component]
@@ -240,7 +237,7 @@ func (t *turn) take(r *Replica, made Step, step protocol.Step) {
 	r.Components = replaced(r.Components, made.Component, c)
 }
 
-// replaced returns components of which one is another; those that it got stay as they are.
+// replaced returns a copy of the map with one component replaced. It does not change the original.
 func replaced(all map[string]Component, name string, c Component) map[string]Component {
 	all = maps.Clone(all)
 	all[name] = c
@@ -257,13 +254,13 @@ func (t *turn) obstacle(r *Replica, component, reason string, until time.Time) {
 	}
 }
 
-// waits is an obstacle that goes away when others have come as far as they are to.
+// waits adds an obstacle that disappears once other components have reached their targets.
 func (t *turn) waits(r *Replica, component, reason string, until time.Time) {
 	t.obstacle(r, component, reason, until)
 	t.made.Obstacles[len(t.made.Obstacles)-1].Waits = true
 }
 
-// count says how far the goal is, and which replicas are in its way.
+// count computes the goal's progress and the replicas that block it.
 func (t *turn) count() {
 	for i := range t.s.Replicas {
 		r := &t.s.Replicas[i]
@@ -290,8 +287,8 @@ func (t *turn) count() {
 	}
 }
 
-// countUnknown counts the components of containers of which no replica is known: nothing
-// shows that they are in the desired state.
+// countUnknown counts the components of containers without known replicas: nothing shows that they are in the
+// desired state.
 func (t *turn) countUnknown() {
 	for _, node := range slices.Sorted(maps.Keys(t.hosted)) {
 		if len(t.s.of(node)) > 0 {
