@@ -27,10 +27,10 @@ type Containers = mirror.Containers
 type Options struct {
 	Containers Containers
 	Passwords  func(node string) []string // of a unit, for each request: the first is used, and others where the unit refuses it
-	// SecretKey reads the file with the secrets that documents are signed with, one a line; the
-	// first is the current one. nil: documents are neither signed nor verified.
+	// SecretKey reads the file with the secrets that sign documents, one per line; the first is the current one. If
+	// nil, documents are neither signed nor verified.
 	SecretKey func() ([]byte, error)
-	// Audit is called with what belongs in the audit log and is not a request; nil: nothing is.
+	// Audit receives audit log entries that are not about requests; it may be nil.
 	Audit  func(keep.Notice)
 	Clock  *view.Clock // that decisions are made by; nil: one that begins now
 	Limits unitclient.Limits
@@ -85,7 +85,7 @@ type App struct {
 	drawing Drawing
 }
 
-// New returns the manager of an application whose document is valid.
+// New returns the manager of an application. The application's document must be valid.
 func New(app *spec.Application, opts Options) (*App, error) {
 	opts = opts.withDefaults()
 	if opts.Containers == nil {
@@ -120,6 +120,5 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	return a, nil
 }
 
-// Close ends every wait. What the units are executing goes on there, and their
-// journals record how it ends.
+// Close ends every wait. Running executions continue on the units, and their journals record how they end.
 func (a *App) Close() { a.fleet.Close() }

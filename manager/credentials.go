@@ -7,8 +7,8 @@ import (
 	"github.com/toskose/toskose/manager/topology"
 )
 
-// UnitCredentials are what a unit uses of the passwords and certificates that may change while
-// it runs. Nothing in it is secret.
+// UnitCredentials describe the passwords and certificates that a unit uses, for those that can be rotated. They
+// contain no secrets.
 type UnitCredentials struct {
 	Node        string   `json:"node"`
 	Replica     string   `json:"replica"`
@@ -20,7 +20,7 @@ type UnitCredentials struct {
 	Problem     string   `json:"problem,omitempty"`     // why it cannot be asked
 }
 
-// Credentials asks the units of all replicas that are there, each on a new connection.
+// Credentials queries the units of all current replicas, each over a new connection.
 func (a *App) Credentials(ctx context.Context) []UnitCredentials {
 	all := []UnitCredentials{}
 	now := a.fleet.Complete(ctx)

@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/spec/plan"
 )
 
-// GoalRequest asks for a goal.
+// GoalRequest is a request to set a goal.
 type GoalRequest struct {
 	State  string            // of all components; empty: as States says
 	States map[string]string // by component, container or group
@@ -23,7 +23,7 @@ type GoalRequest struct {
 	By     string
 }
 
-// GoalView is the goal, how far it is and what is in its way.
+// GoalView is the goal, its progress and its obstacles.
 type GoalView struct {
 	State     string                 `json:"state,omitempty"`  // asked for of all components
 	States    map[string]string      `json:"states,omitempty"` // by component, container or group
@@ -49,8 +49,8 @@ type GoalView struct {
 	Unconfirmed bool `json:"-"` // it would be done, but units do not confirm the states that are known
 }
 
-// RejectedGoal says that a replica keeps a goal which the manager ignores: anyone who knows
-// the password of its unit can store one there, but cannot sign it.
+// RejectedGoal is a goal that a replica stores and the manager ignores: anyone who knows the unit's password can
+// store one, but cannot sign it.
 type RejectedGoal struct {
 	Node     string `json:"node"`
 	Replica  string `json:"replica"`
@@ -58,8 +58,8 @@ type RejectedGoal struct {
 	Why      string `json:"why"`
 }
 
-// PlanView is the way from now to a goal. Replicas of a node that stand alike are
-// one element of it; the others have a number after their name.
+// PlanView is the plan for a goal. Replicas of a node in the same state share one element; the others have a
+// number after their name.
 type PlanView struct {
 	Plan      *plan.Plan        `json:"plan"`
 	Targets   map[string]string `json:"targets"` // what the goal means, by component
@@ -67,7 +67,7 @@ type PlanView struct {
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Goals is where the application should be, and how far it is.
+// Goals sets the goal and reports its progress.
 type Goals struct {
 	model    *goal.Model
 	fleet    *fleet.Fleet
@@ -77,8 +77,8 @@ type Goals struct {
 	standard string           // the goal where nobody has set one
 }
 
-// Goal returns the state of the goal. Where it would say that the goal is reached, it first
-// makes sure that all units confirm it, for two seconds at most.
+// Goal returns the state of the goal. Before it reports that the goal is reached, it waits up to two seconds until
+// all units have confirmed their states.
 func (g *Goals) Goal() GoalView {
 	const tries, pause = 3, time.Second
 	for try := 1; ; try++ {
@@ -108,8 +108,7 @@ func (g *Goals) Goal() GoalView {
 	}
 }
 
-// withdraw counts the components of replicas that may no longer be in their states as not
-// reached.
+// withdraw counts components of replicas whose state is uncertain as not reached.
 func (v *GoalView) withdraw(doubts []mirror.Doubt, targets map[string]string) {
 	v.Obstacles = slices.Clone(v.Obstacles)
 	for _, doubt := range doubts {
@@ -146,12 +145,12 @@ func goalView(s keep.Status) GoalView {
 	return v
 }
 
-// spreadTime is how long an answer waits until more than half of the replicas keep a goal.
+// spreadTime is how long a request waits until a majority of the replicas stores a goal.
 const spreadTime = 5 * time.Second
 
-// SetGoal makes a goal the one that holds. What the application does not have is in the
-// view's notes: a manager of another version may know it. kept is false where not more than half of
-// the replicas keep it yet: those that lack it are in the view.
+// SetGoal sets the goal. Names that the application does not have are listed in the view's notes: a manager of
+// another version may know them. kept is false if a majority of the replicas does not store the goal yet; the view
+// lists the missing ones.
 func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept bool, err error) {
 	if req.State == "" && len(req.States) == 0 {
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
@@ -161,7 +160,7 @@ func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, ke
 	})
 }
 
-// ResumeGoal ends holds: of the components given, or all.
+// ResumeGoal removes the holds of the given components, or all.
 func (g *Goals) ResumeGoal(ctx context.Context, components []string, by string) (view GoalView, kept bool, err error) {
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
 		return g.keeper.Resume(ctx, components, by, g.now())
@@ -185,8 +184,7 @@ func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.S
 	return goalView(s), true, nil
 }
 
-// Plan returns the way from now to a goal that is not set, or, without one, to
-// the one that is.
+// Plan returns the plan for a goal without setting it, or, if the request is empty, for the current goal.
 func (g *Goals) Plan(ctx context.Context, req GoalRequest) PlanView {
 	document := &goal.Document{All: req.State, States: req.States}
 	if status := g.keeper.Status(); req.State == "" && len(req.States) == 0 {
