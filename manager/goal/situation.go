@@ -7,7 +7,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Situation is what is known of an application at one moment.
+// Situation is the known state of an application at one moment.
 type Situation struct {
 	Now        time.Time
 	Complete   bool            // all nodes were looked for
@@ -20,8 +20,7 @@ type Situation struct {
 	byNode map[string][]int // the replicas of a node by number; nil: not indexed
 }
 
-// Indexed returns the situation so that what is asked of the replicas of one node
-// does not look at all others. It must have the same replicas from then on.
+// Indexed returns the situation with an index of replicas by node. Its replicas must not change afterwards.
 func (s Situation) Indexed() Situation {
 	s.byNode = map[string][]int{}
 	for i := range s.Replicas {
@@ -47,7 +46,7 @@ type Replica struct {
 	Problem  string // why it must not be operated: unreachable, outdated; empty: it can be
 	Unknown  bool   // its states are those of the past
 	Apart    bool   // no name leads clients to it yet
-	// Components is what its unit says, by component.
+	// Components are the states that its unit reports, by component.
 	Components map[string]Component
 }
 
@@ -82,5 +81,5 @@ type Run struct {
 	needs []string // of one under way: what it requires of others
 }
 
-// died reports whether what a start left ended by itself.
+// died reports whether processes of a start exited unexpectedly.
 func (r *Run) died() bool { return !r.Gone.IsZero() && !r.Stopped && !r.Container }

@@ -2,11 +2,10 @@ package goal
 
 import "time"
 
-// TaskPhase is how far a Task, or one index of it, is.
+// TaskPhase is the phase of a Task or of one of its indexes.
 type TaskPhase string
 
-// The phases. A Task is retrying where nothing of it runs, and something failed and
-// will be tried again.
+// The phases. A Task is retrying if none of its indexes is running, and one has failed and will be retried.
 const (
 	TaskWaiting   TaskPhase = "waiting"
 	TaskRunning   TaskPhase = "running"
@@ -15,7 +14,7 @@ const (
 	TaskFailed    TaskPhase = "failed" // and is not tried again
 )
 
-// TaskStatus is how far a Task is.
+// TaskStatus is the progress of a Task.
 type TaskStatus struct {
 	Phase       TaskPhase   `json:"phase"`
 	Reason      string      `json:"reason,omitempty"` // a sentence, where it failed or waits
@@ -32,7 +31,7 @@ type TaskStatus struct {
 	Indexes     []TaskIndex `json:"indexes"`
 }
 
-// TaskIndex is how far one index of a Task is.
+// TaskIndex is the progress of one index of a Task.
 type TaskIndex struct {
 	Index     int       `json:"index"`
 	Phase     TaskPhase `json:"phase"`
@@ -49,10 +48,10 @@ type TaskIndex struct {
 	Recorded  bool      `json:"recorded,omitempty"` // it is known from the goal's document; its container was replaced
 }
 
-// timedOut is the exit code of what a time limit has ended, as of timeout(1) and of a job.
+// timedOut is the exit code of runs that a time limit has ended, as for timeout(1).
 const timedOut = 124
 
-// TaskStatuses returns how far all Tasks are.
+// TaskStatuses returns the progress of all Tasks.
 func (m *Model) TaskStatuses(d *Document, s Situation) map[string]TaskStatus {
 	if len(m.Tasks) == 0 {
 		return nil
@@ -67,7 +66,7 @@ func (m *Model) TaskStatuses(d *Document, s Situation) map[string]TaskStatus {
 	return all
 }
 
-// status says how far a Task is, on replicas by number.
+// status returns the progress of a Task, on replicas by number.
 func (p *progress) status(s Situation, replicas []int, longest time.Duration) TaskStatus {
 	st := TaskStatus{Completions: p.Completions, Parallelism: p.Parallelism, Round: p.round, Since: p.since}
 	for i := range p.indexes {
@@ -135,7 +134,7 @@ func (st *TaskStatus) add(x TaskIndex) {
 	}
 }
 
-// conclude says what the phases of all indexes together are.
+// conclude derives the Task's phase from the phases of its indexes.
 func (st *TaskStatus) conclude() {
 	zero := 0
 	switch left := st.Completions - st.Completed - st.Failed; {
