@@ -1,5 +1,5 @@
-// Package httpserver serves HTTP to clients that may be slow, idle or too many, and ends
-// when it is told to. Serve owns the goroutines of its server.
+// Package httpserver serves HTTP to clients that may be slow, idle or too many, with a graceful shutdown. Serve
+// owns its server's goroutines.
 package httpserver
 
 import (
@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// AnswerTime is how long a client may take to read an answer, unless its handler says otherwise.
+// AnswerTime is how long a client may take to read a response, unless the handler sets another limit.
 const AnswerTime = 30 * time.Second
 
-// Options bound what clients can make the server spend. A zero field means its
-// default.
+// Options bound the server's resources. A zero field means its default.
 type Options struct {
 	Connections int           // at the same time; 2,048
 	Head        time.Duration // for the head of a request to arrive; 10 s
@@ -36,9 +35,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Serve serves on the listener until ctx ends, and returns nil once every answer
-// is complete or cut off. There is no limit to how long an answer may take: an
-// operation takes as long as it takes.
+// Serve serves on the listener until ctx ends, and returns nil once every response is complete or was cut off.
+// Handlers have no time limit, because operations have none.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opts Options) error {
 	opts = opts.withDefaults()
 	var protocols http.Protocols
