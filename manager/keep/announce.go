@@ -14,8 +14,8 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// announcer tells each unit what the goal means for its container. What units were
-// told last holds while nobody manages them. The Keeper's lock guards it.
+// announcer sends each unit the targets of its container's components. A unit keeps the last targets while no
+// manager is running. The Keeper's lock guards the announcer.
 type announcer struct {
 	opts    Options
 	kept    func(instance string) bool // it has the newest goal: who has not may know a newer one
@@ -27,15 +27,15 @@ type announcer struct {
 	told      map[string]*told         // by instance
 }
 
-// told is what one instance was told.
+// told is the targets that one instance has received.
 type told struct {
 	revision wire.Revision // that it has
 	busy     bool
 	again    time.Time // not before
 }
 
-// decide takes in what the goal asks of components. A revision's id is of what it
-// says, so that managers that decide the same do not outbid each other.
+// decide updates the components' targets. The id of a revision is a hash of its content, so that managers with the
+// same decision do not keep replacing each other's documents.
 func (a *announcer) decide(targets map[string]string) {
 	if a.documents != nil && maps.Equal(a.targets, targets) {
 		return
@@ -59,8 +59,8 @@ func (a *announcer) decide(targets map[string]string) {
 	}
 }
 
-// follow tells those who have not been told. A replica that must not be operated is
-// another manager's.
+// follow sends the targets to units that do not have them. A replica that must not be operated belongs to another
+// manager.
 func (a *announcer) follow(ctx context.Context, s goal.Situation) {
 	there := map[string]bool{}
 	for i := range s.Replicas {
