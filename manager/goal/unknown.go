@@ -17,7 +17,7 @@ type (
 	holdFields     Hold
 )
 
-// UnmarshalJSON keeps what it does not know.
+// UnmarshalJSON preserves unknown fields.
 func (d *Document) UnmarshalJSON(text []byte) (err error) {
 	var fields documentFields
 	if fields.Unknown, err = decode(text, &fields); err == nil {
@@ -26,10 +26,10 @@ func (d *Document) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// MarshalJSON adds what was not known.
+// MarshalJSON writes unknown fields back.
 func (d Document) MarshalJSON() ([]byte, error) { return encode(documentFields(d), d.Unknown) }
 
-// UnmarshalJSON keeps what it does not know.
+// UnmarshalJSON preserves unknown fields.
 func (h *Hold) UnmarshalJSON(text []byte) (err error) {
 	var fields holdFields
 	if fields.Unknown, err = decode(text, &fields); err == nil {
@@ -38,7 +38,7 @@ func (h *Hold) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// MarshalJSON adds what was not known.
+// MarshalJSON writes unknown fields back.
 func (h Hold) MarshalJSON() ([]byte, error) { return encode(holdFields(h), h.Unknown) }
 
 // decode reads an object into a struct, and returns the fields that the struct does not have.
