@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// piece is what a unit says next, or that it cannot be asked.
+// piece is the next piece of a unit's logs, or the error that prevents reading it.
 type piece struct {
 	from  *follower
 	chunk wire.LogChunk
@@ -29,22 +29,22 @@ type follower struct {
 	cancel  context.CancelFunc
 	taken   chan struct{} // a piece was read, and the next may come; has room for that
 
-	// The Reader's.
+	// The Reader uses the fields below.
 	pending *piece // nil: it has given none that was not read
 	live    bool   // it has nothing older, or cannot say: nobody waits for it
 	silent  bool   // that was said
 	ended   bool   // nothing more comes of it
 }
 
-// finish gives away lines that have not ended.
+// finish emits unterminated lines.
 func (f *follower) finish(emit func(Entry)) {
 	for _, l := range f.lines {
 		l.finish(emit)
 	}
 }
 
-// run is its goroutine. It ends with ctx or, unless it follows, where all is read or
-// nothing can be.
+// run is the follower's goroutine. It ends with ctx or, unless it follows, when all is read or nothing can be
+// read.
 func (f *follower) run(ctx context.Context, out chan<- piece) {
 	const least, most = 20 * time.Millisecond, 2 * time.Second
 	for delay := least; ; delay = min(2*delay, most) {
@@ -52,7 +52,7 @@ func (f *follower) run(ctx context.Context, out chan<- piece) {
 		if opened {
 			delay = least
 		}
-		// Who reads slowly is cut off by the unit, and goes on.
+		// The unit disconnects slow readers; they reconnect.
 		if !opened || !f.request.Follow {
 			if !f.give(ctx, out, piece{from: f, err: err, end: err == nil}) {
 				return
@@ -69,8 +69,8 @@ func (f *follower) run(ctx context.Context, out chan<- piece) {
 	}
 }
 
-// read reads until the unit ends it, without an error if all is read; opened: it has
-// answered.
+// read reads until the unit ends the response, without an error if all is read; opened reports whether the unit
+// responded.
 func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err error) {
 	logs, err := f.replica.Unit.Logs(ctx, f.request)
 	if err != nil {
@@ -105,10 +105,10 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 	}
 }
 
-// resume lets it go on: its piece was read.
+// resume lets the goroutine continue after its piece was read.
 func (f *follower) resume() { f.taken <- struct{}{} } // there is room
 
-// give hands a piece to the Reader and waits until it is read.
+// give passes a piece to the Reader and waits until it is read.
 func (f *follower) give(ctx context.Context, out chan<- piece, p piece) bool {
 	select {
 	case out <- p:

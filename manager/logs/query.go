@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Query says which lines are wanted. The zero value is all that there are.
+// Query selects lines. The zero value selects all existing lines.
 type Query struct {
 	Of      []string    // nodes, components and operations, as topology.Choose has them; none: all
 	Replica string      // address or instance; empty: all
@@ -24,13 +24,13 @@ type Query struct {
 	After   string      // the position of a line: those after it, and Tail does not count
 }
 
-// The most that a query asks for.
+// The limits of a query.
 const (
 	MaxTail    = 10_000
 	maxPattern = 1000 // bytes of Text, and of Match
 )
 
-// filter is a query that was checked.
+// filter is a validated query.
 type filter struct {
 	Query
 	pattern *regexp.Regexp
@@ -68,11 +68,11 @@ func (q Query) filter() (*filter, error) {
 	return f, nil
 }
 
-// wants reports whether a line is wanted.
+// wants reports whether a line is selected.
 func (f *filter) wants(line []byte, at time.Time) bool {
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until)) &&
 		(f.Text == "" || bytes.Contains(line, []byte(f.Text))) && (f.pattern == nil || f.pattern.Match(line))
 }
 
-// over reports whether nothing of this time or later is wanted.
+// over reports whether no line from this time on is selected.
 func (f *filter) over(at time.Time) bool { return !f.Until.IsZero() && !at.Before(f.Until) }
