@@ -61,13 +61,13 @@ func (e *Error) Error() string {
 // Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
-// severity orders the kinds of errors at replicas: the worst comes last.
+// severity orders the kinds of errors of replicas, the most severe last.
 var severity = []error{
 	ErrNotBegun, ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrReused, ErrInvalid, ErrNotImplemented,
 	ErrBadAnswer, ErrFailed, ErrUnavailable, ErrUnreachable, ErrTimeLimit,
 }
 
-// Rank is higher the worse an error is; -1: it is nil.
+// Rank returns the severity of an error; -1 for nil.
 func Rank(err error) int {
 	if err == nil {
 		return -1
@@ -79,8 +79,7 @@ func Rank(err error) int {
 	return i
 }
 
-// Of turns an error of a request to a unit into an *Error. The subject begins the
-// sentence.
+// Of turns the error of a request to a unit into an *Error. The subject starts the sentence.
 func Of(subject string, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -120,8 +119,8 @@ func faultKind(code wire.FaultCode) error {
 	case wire.ShutdownState, wire.JournalUnavailable:
 		return ErrUnavailable
 	default:
-		// The unit does not know what the model knows, or it was called wrongly:
-		// unit and manager are not of one application, or not of one version.
+		// The unit does not know a name of the model, or the call was invalid: unit and manager belong to different
+		// applications or versions.
 		return ErrBadAnswer
 	}
 }

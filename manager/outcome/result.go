@@ -33,7 +33,7 @@ type Log struct {
 	Err error `json:"-"`
 }
 
-// Lack is a requirement of a component that nothing fulfils.
+// Lack is an unmet requirement of a component.
 type Lack struct {
 	Component   string `json:"component"`
 	Requirement string `json:"requirement"`
@@ -42,7 +42,7 @@ type Lack struct {
 	Why         string `json:"why"`        // how the provider is instead
 }
 
-// String reads after "requires".
+// String returns text that follows "requires".
 func (l Lack) String() string {
 	what := fmt.Sprintf("%s of %q", l.Requirement, l.Provider)
 	if l.Capability != l.Requirement {
@@ -51,7 +51,7 @@ func (l Lack) String() string {
 	return what + ", and " + l.Why
 }
 
-// Same reports whether it is the same requirement, however the provider is.
+// Same reports whether it is the same requirement, regardless of the provider's state.
 func (l Lack) Same(o Lack) bool {
 	return l.Component == o.Component && l.Requirement == o.Requirement && l.Provider == o.Provider
 }
@@ -74,7 +74,7 @@ func Worst(subject string, results []Result) error {
 	return &e
 }
 
-// OneOf lists names in a sentence.
+// OneOf formats names as a list in a sentence.
 func OneOf(names []string) string {
 	if len(names) == 0 {
 		return "nothing"
