@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Used is what a unit uses of the credentials that may change, and whether it takes the manager's.
+// Used is the credentials that a unit uses, for those that can be rotated, and whether it accepts the manager's.
 type Used struct {
 	wire.Credentials
 	Known       int    // how many passwords the manager has for it
@@ -22,7 +22,7 @@ type Used struct {
 	Certificate string // SHA-256 of the unit's; empty: it has none
 }
 
-// Used asks a unit what it uses, on a connection of its own, so that all that has changed counts.
+// Used returns the credentials that a unit uses, over a new connection, so that all changes take effect.
 func (c *Client) Used(ctx context.Context) (Used, error) {
 	passwords := c.credentials.Passwords()
 	newest := passwords[len(passwords)-1:]
@@ -67,8 +67,7 @@ func (c *Client) asked(ctx context.Context) (Used, error) {
 	return now, nil
 }
 
-// certificateOf is the SHA-256 of what the other side of a connection has shown; empty: it
-// is in the clear.
+// certificateOf returns the SHA-256 of the peer's certificate; empty without TLS.
 func certificateOf(conn net.Conn) string {
 	if ours, ok := conn.(*connection); ok {
 		conn = ours.Conn

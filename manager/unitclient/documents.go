@@ -33,8 +33,7 @@ func (c *Client) Document(ctx context.Context, name string) (d wire.Document, er
 	return d, nil
 }
 
-// PutDocument makes the unit keep a document; faults OldRevision, NoDocuments and
-// NoStorage. It may be called again with the same document.
+// PutDocument stores a document on the unit; faults OldRevision, NoDocuments and NoStorage. It is idempotent.
 func (c *Client) PutDocument(ctx context.Context, name string, d wire.Document) error {
 	header := map[string]string{revisionHeader: d.Revision.String()}
 	if d.Replaces != (wire.Revision{}) {
