@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// App is the application as it is now.
+// App is the current state of the application.
 type App struct {
 	Name        string      `json:"name"`
 	Version     string      `json:"version,omitempty"`
@@ -19,7 +19,7 @@ type App struct {
 	Volumes     []Volume    `json:"volumes"`
 }
 
-// NodeKind says whether a node has a unit that the manager asks.
+// NodeKind is the kind of a node, which determines whether it has a unit.
 type NodeKind string
 
 // The kinds of nodes.
@@ -29,8 +29,8 @@ const (
 	Job        NodeKind = "job" // its unit is not the manager's: it runs by itself, to its end
 )
 
-// The states of a node. A component that no unit knows is StateUnknown, and
-// one whose replicas differ is StateMixed.
+// The states of a node. A component that no unit knows is StateUnknown; one with different states on its replicas
+// is StateMixed.
 const (
 	NodeRunning     = "running"     // all replicas answer
 	NodeDegraded    = "degraded"    // some do
@@ -40,7 +40,7 @@ const (
 	StateMixed      = "mixed"
 )
 
-// Node is a container of the application as it is now.
+// Node is the current state of a container of the application.
 type Node struct {
 	Name       string      `json:"name"`
 	Type       string      `json:"type"`
@@ -66,7 +66,7 @@ type Replica struct {
 	Gone      time.Time         `json:"gone,omitzero"`     // when it was no longer found, or was replaced
 }
 
-// Component is a component as it is now.
+// Component is the current state of a component.
 type Component struct {
 	Name       string                    `json:"name"`
 	Type       string                    `json:"type"`
@@ -97,12 +97,11 @@ type ComponentReplica struct {
 	Heard     time.Time      `json:"heard,omitzero"`      // and when that was
 	Outdated  bool           `json:"outdated,omitempty"`  // it is of another version of the application than the manager, and left alone
 
-	// Blocked are the operations that its protocol allows, but that require what
-	// nothing offers.
+	// Blocked are the operations that the protocol allows but that have unmet requirements.
 	Blocked map[string][]outcome.Lack `json:"blocked,omitempty"`
 }
 
-// Operation is an operation as it is now.
+// Operation is the current state of an operation.
 type Operation struct {
 	topology.OperationModel
 	Node      string             `json:"node"`
@@ -124,7 +123,7 @@ type OperationReplica struct {
 	Problem   string            `json:"problem,omitempty"`
 }
 
-// Volume is a volume; it is created while its node runs.
+// Volume is a volume. Its state is created while its node is running.
 type Volume struct {
 	Name  string   `json:"name"`
 	Type  string   `json:"type"`
