@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 )
 
-// tellTasks tells by events how far Tasks are, whenever that changes.
+// tellTasks publishes an event whenever the progress of a Task changes.
 func (a *App) tellTasks(life context.Context) {
 	told := map[string]*goal.TaskStatus{}
 	a.fleet.Complete(life)
