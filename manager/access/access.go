@@ -19,12 +19,12 @@ import (
 
 // Options configure a Gate.
 type Options struct {
-	First     string                 // the user who is always there, an admin
-	Password  func() ([]byte, error) // reads the first user's passwords, one on each line; called for every request
-	Users     func() ([]byte, error) // reads the file of the others; called for every request; nil: there are none
-	SecretKey func() ([]byte, error) // reads what signs tokens; called for every request; nil: a random key, and tokens end with the process
+	First     string                 // the built-in admin user
+	Password  func() ([]byte, error) // reads the first user's passwords, one per line; called for every request
+	Users     func() ([]byte, error) // reads the file of the other users; called for every request; nil: no other users
+	SecretKey func() ([]byte, error) // reads the key that signs tokens; called for every request; nil: a random key, so tokens expire with the process
 	Now       func() time.Time       // nil: time.Now
-	Logger    *slog.Logger           // nil: nothing is logged
+	Logger    *slog.Logger           // nil: no logging
 }
 
 // Always returns a reader of text that never changes.
@@ -48,7 +48,7 @@ type Caller struct {
 	Name    string
 	Role    users.Role
 	Method  Method
-	Expires time.Time // of the token or session; zero: there is none
+	Expires time.Time // of the token or session; zero: neither
 
 	mark    [sha256.Size]byte // of the user at that time
 	session [sha256.Size]byte // a digest of it; zero: none
@@ -79,11 +79,11 @@ func (e *OftenError) Unwrap() error { return ErrOften }
 type Gate struct {
 	now      func() time.Time
 	store    *store
-	process  []byte // a random key, for what is only kept in memory
+	process  []byte // a random key for digests that are only kept in memory
 	queue    *queue
 	throttle *throttle
-	verified *memory // passwords that were right
-	refused  *memory // and that were wrong
+	verified *memory // accepted passwords
+	refused  *memory // refused passwords
 	followed followers
 	ended    endedSessions
 }
@@ -169,12 +169,12 @@ func let(u users.User, err error) (Caller, error) {
 type attempt struct {
 	user [sha256.Size]byte
 	from origin
-	as   []as // the user with each of their passwords; one at least
+	as   []as // the user with each of their passwords; at least one
 }
 
 type as struct {
 	user            users.User
-	exact, familiar [sha256.Size]byte // user as they are now, password and address; without the password
+	exact, familiar [sha256.Size]byte // digests of user, password and address; familiar omits the password
 }
 
 func (a attempt) login(one as) login {
@@ -198,7 +198,7 @@ func (g *Gate) known(a attempt) (u users.User, done bool, err error) {
 		return u, true, ErrDenied
 	}
 	var wait time.Duration
-	for i, one := range a.as { // from where one of the passwords has been used, nobody is a stranger
+	for i, one := range a.as { // an origin is familiar if any of the passwords was used from it
 		if w := g.throttle.wait(a.login(one), g.now()); i == 0 || w < wait {
 			wait = w
 		}

@@ -33,7 +33,7 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 	if !c.Expires.IsZero() {
 		timer = time.AfterFunc(c.Expires.Sub(g.now()), func() { cancel(ErrEnded) })
 	}
-	if _, found := g.store.current().as(c); !found { // since the caller was let in
+	if _, found := g.store.current().as(c); !found { // the user changed after authentication
 		cancel(ErrEnded)
 	}
 	return following, func() {

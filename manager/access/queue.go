@@ -13,14 +13,14 @@ import (
 type queue struct {
 	mu      sync.Mutex
 	busy    bool
-	waiting []*waiter               // in the order in which they came
+	waiting []*waiter               // in order of arrival
 	served  map[netip.Prefix]uint64 // the number of the last turn of each network
 	turn    uint64
 }
 
 type waiter struct {
 	from  origin
-	ready chan struct{} // closed when it is its turn
+	ready chan struct{} // closed on its turn
 }
 
 func newQueue() *queue { return &queue{served: map[netip.Prefix]uint64{}} }
@@ -42,7 +42,7 @@ func (q *queue) enter(ctx context.Context, from origin) error {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	q.mu.Unlock()
-	if i < 0 { // its turn came at the same time
+	if i < 0 { // its turn came concurrently
 		q.leave()
 	}
 	return ctx.Err()

@@ -16,14 +16,14 @@ import (
 // not reveal every change, and a removed user must lose access at once.
 type store struct {
 	opts    Options
-	changed func(now generations, key bool) // key: what signs tokens has changed
+	changed func(now generations, key bool) // key: the signing key has changed
 
 	mu                  sync.Mutex
-	password, file, key []byte       // as they were read last
+	password, file, key []byte       // as last read
 	first               []users.User // with each of their passwords
 	all                 generations
 	signer              users.Signer
-	problem             string // what was wrong the last time; it is said once
+	problem             string // the last problem, to log it only once
 }
 
 // generations holds the list of users once per password of the first user. There are two while that password is
@@ -125,7 +125,7 @@ func (s *store) readFiles() (password, file, key []byte, err error) {
 	if len(keys) == 0 { // it is being written
 		return nil, nil, nil, errors.New("the secret key is empty")
 	}
-	return password, file, []byte(keys[0]), nil // the others only verify documents
+	return password, file, []byte(keys[0]), nil // the other keys only verify documents
 }
 
 // parse returns the first user, and all users.
@@ -136,7 +136,7 @@ func (s *store) parse(password, file []byte) (first []users.User, all generation
 		}
 	}
 	var list users.List
-	if s.opts.Users != nil { // empty is somebody who writes
+	if s.opts.Users != nil { // an empty file is being written
 		if list, err = users.Parse(file); err != nil {
 			return nil, nil, fmt.Errorf("cannot use the file of users: %w", err)
 		}

@@ -28,7 +28,7 @@ const (
 type login struct {
 	user     [sha256.Size]byte
 	from     origin
-	familiar [sha256.Size]byte // the user, as they are now, at that address
+	familiar [sha256.Size]byte // digest of the user's current state and the address
 }
 
 func newLimiter(burst int) *rate.Limiter { return rate.NewLimiter(rate.Every(recovery), burst) }
@@ -147,7 +147,7 @@ type origin struct{ address, site netip.Prefix }
 func originOf(address string) origin {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
-		return origin{} // all that have none share one
+		return origin{} // invalid addresses share one
 	}
 	link, site := 32, 32
 	if a = a.Unmap().WithZone(""); a.Is6() {
