@@ -8,16 +8,16 @@ import (
 
 // Certificates are the fingerprints of the certificates that the manager uses with units. They are not secret.
 type Certificates struct {
-	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own
-	Authorities []string `json:"authorities,omitempty"` // SHA-256 of those whose certificates it accepts
+	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own certificate
+	Authorities []string `json:"authorities,omitempty"` // SHA-256 of the authorities that it trusts
 }
 
 // credentials reports which passwords and certificates are in use, for those that can be rotated.
 type credentials struct {
 	Manager struct {
 		Passwords int  `json:"passwords"` // of its first user
-		Keys      int  `json:"keys"`      // that verify documents; 0: they are not signed
-		Signed    bool `json:"signed"`    // all replicas keep documents that the first key has signed
+		Keys      int  `json:"keys"`      // number of keys that verify documents; 0: documents are not signed
+		Signed    bool `json:"signed"`    // all replicas store documents signed by the first key
 		Certificates
 	} `json:"manager"`
 	Units []manager.UnitCredentials `json:"units"`

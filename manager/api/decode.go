@@ -30,7 +30,7 @@ func (s *server) takesBody(next http.Handler) http.Handler {
 			s.problem(w, r, fmt.Errorf("%w: a body has at most %d bytes", errTooLarge, maxBody))
 		case err != nil:
 			w.Header().Set("Connection", "close")
-			s.answerProblem(w, r, fmt.Errorf("%w: %w", errIncomplete, err)) // the server calls off a request that it cannot read
+			s.answerProblem(w, r, fmt.Errorf("%w: %w", errIncomplete, err)) // the server cancels a request that it cannot read
 		default:
 			r.Body = io.NopCloser(bytes.NewReader(data))
 			next.ServeHTTP(w, r)

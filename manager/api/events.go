@@ -16,7 +16,7 @@ import (
 
 const (
 	maxStreams = 256              // concurrent streams of events
-	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
+	heartbeat  = 15 * time.Second // keeps proxies from closing an idle stream
 
 	eventStream = "text/event-stream"
 	stillHere   = ": still here\n\n" // a comment
@@ -126,7 +126,7 @@ const (
 // eventPage is a page of events.
 type eventPage struct {
 	Events []event `json:"events"`
-	Next   string  `json:"next,omitempty"` // the id to go on after
+	Next   string  `json:"next,omitempty"` // the id after which to continue
 }
 
 // event is an event with its id, which a stream sends on a separate line.
@@ -171,7 +171,7 @@ func nextEvents(ctx context.Context, next func(context.Context) ([]manager.Event
 			return nil, err
 		}
 		if err != nil {
-			break // there are no more, or the manager ends
+			break // no more events, or the manager is stopping
 		}
 		all, wait = append(all, events...), 0
 	}

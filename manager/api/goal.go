@@ -44,7 +44,7 @@ func (s *server) resumeGoal(r *http.Request) (reply, error) {
 // runTask makes the completion of a task part of the goal.
 func (s *server) runTask(r *http.Request) (reply, error) {
 	var body struct {
-		Again bool `json:"again"` // whatever was completed
+		Again bool `json:"again"` // including completed indexes
 	}
 	if err := decode(r, &body, `{"again": true}`); err != nil {
 		return reply{}, err

@@ -13,15 +13,15 @@ import (
 
 // Rate limits for goal events: with very many components, the remaining steps are long.
 const (
-	goalPause  = 100 * time.Millisecond // at least, from one time to the next
-	goalVolume = 300_000                // bytes in a second, at most
+	goalPause  = 100 * time.Millisecond // minimum interval
+	goalVolume = 300_000                // maximum bytes per second
 )
 
 // goalStreams encodes the goal once for all event streams that include it, and only after it was evaluated again.
 type goalStreams struct {
 	mu      sync.Mutex
-	changed <-chan struct{} // that ends what text says; nil: there is none
-	due     time.Time       // when text has to be made again anyway; zero: never
+	changed <-chan struct{} // closed when text is outdated; nil: no text
+	due     time.Time       // when text expires regardless; zero: never
 	text    string
 }
 
@@ -47,7 +47,7 @@ func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}, due 
 	}
 	data, err := json.Marshal(view)
 	if err != nil {
-		panic(err) // recovered, logged and answered as our mistake
+		panic(err) // recovered, logged and reported as an internal error
 	}
 	s.text = "event: " + manager.EventGoal + "\ndata: " + string(data) + "\n\n"
 	return s.text, s.changed, s.due
@@ -61,8 +61,8 @@ type goalStream struct {
 	said    string
 	at      time.Time
 	changed <-chan struct{}
-	check   time.Time   // when the goal has to be asked for again anyway; zero: never
-	turn    atomic.Bool // it is time to tell of it again
+	check   time.Time   // when to check the goal again regardless; zero: never
+	turn    atomic.Bool // the goal is due again
 }
 
 func (s *goalStreams) follow(app Goals, r *http.Request) (*goalStream, error) {

@@ -11,7 +11,7 @@ import (
 // leaseBody is the body of a request that acquires or renews a lease.
 type leaseBody struct {
 	Components []string `json:"components"` // none: all
-	Seconds    *float64 `json:"seconds"`    // until it ends without a renewal
+	Seconds    *float64 `json:"seconds"`    // until it expires without a renewal
 }
 
 const (

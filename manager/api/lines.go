@@ -20,7 +20,7 @@ import (
 const (
 	maxFollowers  = 240 // of logs; a unit has room for 256
 	standardLines = 1000
-	pageBytes     = 8 << 20 // of lines, about, on one page
+	pageBytes     = 8 << 20 // approximate size of the lines on a page
 )
 
 // serveLines returns log lines: one page, or an endless stream of server-sent events.
@@ -104,8 +104,8 @@ func (s *server) sendLines(ctx context.Context, w http.ResponseWriter, lines man
 // linePage is a page of lines.
 type linePage struct {
 	Lines []json.RawMessage `json:"lines"`
-	Notes []json.RawMessage `json:"notes,omitempty"` // of what is missing
-	Next  string            `json:"next"`            // where to go on
+	Notes []json.RawMessage `json:"notes,omitempty"` // about missing lines
+	Next  string            `json:"next"`            // where to continue
 }
 
 // getLines answers with a page of lines, as JSON or as text.

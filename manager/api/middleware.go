@@ -75,7 +75,7 @@ func auditLine(r *http.Request, answer *statusWriter, begun time.Time) audit.Lin
 	}
 	line.Execution, _ = strings.CutPrefix(answer.Header().Get("Location"), "/api/v1/executions/")
 	if !answer.wrote && r.Context().Err() != nil {
-		line.Status = 0 // the client went away
+		line.Status = 0 // the client disconnected
 	}
 	return line
 }

@@ -17,7 +17,7 @@ const maxPage = 1000
 // page selects part of a list.
 type page struct {
 	limit int    // 0: all
-	after string // the item before it; empty: from the beginning
+	after string // the item before the page; empty: from the beginning
 }
 
 // pageOf reads limit and after.

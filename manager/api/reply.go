@@ -87,7 +87,7 @@ func encode(contentType string, body any) (string, []byte) {
 	}
 	data, err := json.MarshalIndent(body, "", "  ")
 	if err != nil {
-		panic(err) // recovered, logged and answered as our mistake
+		panic(err) // recovered, logged and reported as an internal error
 	}
 	return contentType, append(data, '\n')
 }

@@ -92,23 +92,23 @@ type Logs interface {
 
 // Options configure the API.
 type Options struct {
-	Access  *access.Gate // lets callers in
-	Audit   io.Writer    // gets a line for what is done and refused, as package audit has it; nil: nobody does
+	Access  *access.Gate // authenticates callers
+	Audit   io.Writer    // the output of the audit log; nil: none
 	Version string
 	Logger  *slog.Logger
-	Testing bool             // answers to internal errors say what broke
+	Testing bool             // responses to internal errors contain details
 	Metrics *metrics.Metrics // nil: executions are not counted
 
-	Certificates func() (Certificates, error) // that the manager uses now; nil: it has none
+	Certificates func() (Certificates, error) // the manager's current certificates; nil: none
 
-	AnswerTime time.Duration // how long a client may take to read an answer; 30 s
+	AnswerTime time.Duration // how long a client may take to read a response; 30 s
 }
 
 type server struct {
 	app     Application
 	opts    Options
 	root    *chi.Mux
-	openapi func() ([]byte, error) // made when it is asked for
+	openapi func() ([]byte, error) // created on first use
 	answers idempotency.Answers
 	audit   *audit.Log
 	page    http.Handler

@@ -16,7 +16,7 @@ type session struct {
 	User    string     `json:"user"`
 	Role    users.Role `json:"role"`
 	Expires time.Time  `json:"expires,omitzero"` // of the session or token
-	Key     string     `json:"key,omitempty"`    // where the session has just been made
+	Key     string     `json:"key,omitempty"`    // only in the response that creates the session
 }
 
 // sessionKey is the header with the key of a session.

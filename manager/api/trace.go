@@ -13,7 +13,7 @@ import (
 // request is the server's data about a request: its id and, once authenticated, its caller.
 type request struct {
 	id     string
-	caller access.Caller // empty until it is known
+	caller access.Caller // empty until authenticated
 }
 
 type traceKey struct{}
@@ -49,7 +49,7 @@ func (s *server) begin(next http.Handler) http.Handler {
 // policy.
 func protect(h http.Header, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY") // what frame-ancestors says, for old browsers
+	h.Set("X-Frame-Options", "DENY") // frame-ancestors for old browsers
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
