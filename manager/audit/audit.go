@@ -25,18 +25,18 @@ type Log struct {
 type Line struct {
 	Time      time.Time     `json:"time"`
 	Request   string        `json:"request"`        // its id
-	User      string        `json:"user,omitempty"` // who exists; who was not let in may only say so
+	User      string        `json:"user,omitempty"` // an existing user; if refused, the claimed one
 	Role      users.Role    `json:"role,omitempty"`
-	By        access.Method `json:"by,omitempty"` // how the user was known; none: was not let in
+	By        access.Method `json:"by,omitempty"` // how the user authenticated; empty: refused
 	Address   string        `json:"address"`
-	Client    string        `json:"client,omitempty"` // as it calls itself
+	Client    string        `json:"client,omitempty"` // its user agent
 	Method    string        `json:"method"`
 	Route     string        `json:"route"`
 	Node      string        `json:"node,omitempty"`
 	Component string        `json:"component,omitempty"`
 	Operation string        `json:"operation,omitempty"`
 	Execution string        `json:"execution,omitempty"`
-	Status    int           `json:"status"` // 0: the client went away before it was answered
+	Status    int           `json:"status"` // 0: the client disconnected before the response
 	Seconds   float64       `json:"seconds"`
 }
 
