@@ -28,7 +28,7 @@ type Client struct {
 // Options are a manager's address and the caller's credentials.
 type Options struct {
 	Address        string // such as http://localhost:10000
-	User, Password string // an empty user has none
+	User, Password string // an empty user sends none
 
 	// PasswordAgain reads the password again after the manager refused it: it may have been rotated. nil: the password
 	// never changes.
@@ -38,8 +38,8 @@ type Options struct {
 	// minutes. nil: never.
 	Patient func() bool
 
-	Token func() (string, error) // for each request, in the place of a password; nil: there is none
-	TLS   *tls.Config            // nil: that of any server's client
+	Token func() (string, error) // called for each request, instead of a password; nil: none
+	TLS   *tls.Config            // nil: the default configuration
 }
 
 // New returns a client that authenticates with a password.
@@ -102,7 +102,7 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 
-	Execution string `json:"execution"` // the id of what was begun and is no success
+	Execution string `json:"execution"` // the id of the execution that was started and did not succeed
 }
 
 func (p *Problem) Error() string {
@@ -113,10 +113,10 @@ func (p *Problem) Error() string {
 }
 
 const (
-	maxAnswer = 64 << 20    // bytes of an answer
-	patience  = time.Minute // for one
+	maxAnswer = 64 << 20    // maximum size of a response
+	patience  = time.Minute // timeout of a request
 
-	replacing = 10 * time.Minute // for a manager that is being replaced
+	replacing = 10 * time.Minute // timeout while the manager is being replaced
 )
 
 // request is a request to the API.
@@ -198,13 +198,13 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, error
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	if redirects { // who follows it sends the password and the request to another server
+	if redirects { // following it would send the password and the request to another server
 		return nil, &Problem{Status: answer.StatusCode, Title: http.StatusText(answer.StatusCode), Detail: fmt.Sprintf(
 			"%s redirects to %.200q, which is not followed: give the address of the manager itself", c.opts.Address, answer.Header.Get("Location"))}
 	}
 	p := &Problem{Status: answer.StatusCode, Title: http.StatusText(answer.StatusCode)}
 	if text, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err == nil {
-		_ = json.Unmarshal(text, p) // otherwise the status says it
+		_ = json.Unmarshal(text, p) // otherwise the status must suffice
 	}
 	return nil, p
 }

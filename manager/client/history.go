@@ -12,8 +12,8 @@ type HistoryQuery struct {
 	Node, Component, Operation, By, Outcome string
 
 	Index  *int // of a task
-	Limit  int  // the latest so many
-	Output bool // with the end of their output
+	Limit  int  // maximum number, latest first
+	Output bool // include the end of their output
 }
 
 // History is a list of executions, the latest first.
@@ -23,12 +23,12 @@ type History struct {
 		Node    string `json:"node"`
 		Replica string `json:"replica"`
 		Why     string `json:"why"`
-	} `json:"missing,omitempty"` // whose journals cannot be read now
+	} `json:"missing,omitempty"` // replicas whose journals cannot be read now
 }
 
 // History returns executions from the journals of the current containers.
 func (c *Client) History(ctx context.Context, q HistoryQuery) (History, error) {
-	const most = 200 // in one answer
+	const most = 200 // per response
 	values := url.Values{"output": {strconv.FormatBool(q.Output)}}
 	for name, value := range map[string]string{"node": q.Node, "component": q.Component, "operation": q.Operation, "by": q.By, "outcome": q.Outcome} {
 		if value != "" {

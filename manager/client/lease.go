@@ -12,8 +12,8 @@ type Lease struct {
 	ID         string   `json:"id"`
 	Components []string `json:"components"`
 	Seconds    float64  `json:"seconds"`
-	Renewed    bool     `json:"renewed"` // false: it has begun now, or once more since it had ended
-	Goal       bool     `json:"goal"`    // false: there is no goal, so that nothing starts the components
+	Renewed    bool     `json:"renewed"` // false: it is new, or had expired and was acquired again
+	Goal       bool     `json:"goal"`    // false: there is no goal, so nothing starts the components
 }
 
 // Lease acquires or renews a lease: the goal does not reconcile the components until the lease expires or is

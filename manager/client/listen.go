@@ -15,7 +15,7 @@ import (
 var errSilent = errors.New("it has sent nothing for a while")
 
 const (
-	silence  = 45 * time.Second // a manager says three times in it that it is still there
+	silence  = 45 * time.Second // a manager sends three heartbeats in this time
 	maxEvent = 4 << 20          // bytes of a line
 )
 
@@ -66,7 +66,7 @@ func (c *Client) stream(ctx context.Context, r request, after *string, each func
 	lines.Buffer(nil, maxEvent)
 	var m message
 	for lines.Scan() {
-		alarm.Stop() // not while the function takes its time
+		alarm.Stop() // not while the callback is running
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
@@ -91,7 +91,7 @@ func (c *Client) stream(ctx context.Context, r request, after *string, each func
 	}
 	err = lines.Err()
 	if err == nil {
-		err = io.ErrUnexpectedEOF // it ends with us only
+		err = io.ErrUnexpectedEOF // the manager never ends the stream
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause

@@ -44,9 +44,9 @@ func (q LogQuery) values() url.Values {
 
 // The kinds of log lines that no operation printed.
 const (
-	LogLost   = "lost"   // something is gone before it was read
-	LogSilent = "silent" // a unit cannot be asked
-	LogLive   = "live"   // what follows is new
+	LogLost   = "lost"   // lines were deleted before they were read
+	LogSilent = "silent" // a unit is unresponsive
+	LogLive   = "live"   // the following lines are new
 )
 
 // LogLine is a line that an operation printed, or a notice about lines.
@@ -59,9 +59,9 @@ type LogLine struct {
 	Operation string    `json:"operation,omitempty"`
 	Stream    string    `json:"stream,omitempty"`
 	Line      string    `json:"line"`
-	Base64    []byte    `json:"base64,omitempty"` // instead, where it is not UTF-8
+	Base64    []byte    `json:"base64,omitempty"` // instead of the text if it is not UTF-8
 	Partial   bool      `json:"partial,omitempty"`
-	Bytes     int64     `json:"bytes,omitempty"` // that are lost
+	Bytes     int64     `json:"bytes,omitempty"` // lost bytes
 	Why       string    `json:"why,omitempty"`
 }
 

@@ -14,7 +14,7 @@ type NodeProcesses struct {
 	Replicas []struct {
 		Address   string    `json:"address"`
 		Problem   string    `json:"problem,omitempty"`
-		Unclaimed []Process `json:"unclaimed,omitempty"` // of no component
+		Unclaimed []Process `json:"unclaimed,omitempty"` // processes that belong to no component
 	} `json:"replicas"`
 	Components []struct {
 		Name     string `json:"name"`
@@ -31,9 +31,9 @@ type NodeProcesses struct {
 type Process struct {
 	PID       int     `json:"pid"`
 	Parent    int     `json:"parent"`
-	Operation string  `json:"operation,omitempty"` // the one it descends from
+	Operation string  `json:"operation,omitempty"` // the operation that started it
 	Command   string  `json:"command"`
-	CPU       float64 `json:"cpu_seconds"`  // since it began
+	CPU       float64 `json:"cpu_seconds"`  // since its start
 	Memory    int64   `json:"memory_bytes"` // resident set
 	Zombie    bool    `json:"zombie,omitempty"`
 }

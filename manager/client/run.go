@@ -16,8 +16,8 @@ type RunRequest struct {
 	Replica         string            // address or instance; empty: all
 	Inputs          map[string]string // override declared inputs
 	Timeout         time.Duration     // 0: the operation's own limit, or none
-	Force           bool              // even if it requires what nothing offers
-	Strict          bool              // not if it takes from others what they require
+	Force           bool              // even with unmet requirements
+	Strict          bool              // not if it withdraws capabilities that others require
 	ID              string            // of the execution; empty: the manager's choice
 }
 
@@ -39,7 +39,7 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 		}
 	}
 	id := r.ID
-	if id == "" && c.patient() { // it may have to be sent to the next manager, too
+	if id == "" && c.patient() { // it may have to be sent again to the next manager
 		id = rand.Text()
 	}
 	var x Execution
@@ -52,7 +52,7 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 		}{id, r.Inputs, r.Timeout.Seconds()},
 	}, &x)
 	var p *Problem
-	if errors.As(err, &p) && p.Execution != "" { // some replica refused it, or failed at once
+	if errors.As(err, &p) && p.Execution != "" { // a replica refused it or failed immediately
 		return c.follow(ctx, Execution{ID: p.Execution, Outcome: OutcomeRunning}, tell)
 	}
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 func (c *Client) follow(ctx context.Context, x Execution, tell func(Execution)) (Execution, error) {
 	begun := false
 	err := Await(ctx, func(ctx context.Context) (bool, error) {
-		if !begun { // the manager has just said that
+		if !begun { // the manager has just returned the current state
 			begun = true
 			return x.Outcome != OutcomeRunning, nil
 		}

@@ -15,7 +15,7 @@ type Node struct {
 	Kind  string   `json:"kind"` // toskosed, standalone or job
 	State string   `json:"state"`
 	Why   string   `json:"why"`
-	Job   []string `json:"job,omitempty"` // the components that a job runs by itself, without the manager
+	Job   []string `json:"job,omitempty"` // the components that a job runs without the manager
 }
 
 // Component is a component on all replicas of its node.
@@ -23,12 +23,12 @@ type Component struct {
 	Name       string      `json:"name"`
 	Node       string      `json:"node"`
 	State      string      `json:"state"`
-	Allowed    []string    `json:"allowed"`            // on every replica, now
-	Degraded   bool        `json:"degraded,omitempty"` // it lacks something, on any replica
+	Allowed    []string    `json:"allowed"`            // now, on every replica
+	Degraded   bool        `json:"degraded,omitempty"` // it has unmet requirements on some replica
 	Lacks      []Lack      `json:"lacks,omitempty"`
 	Operations []Operation `json:"operations"`
 	Replicas   []Replica   `json:"replicas"`
-	Task       *Task       `json:"task,omitempty"` // nil: it does not finish
+	Task       *Task       `json:"task,omitempty"` // nil: not a task
 }
 
 // The phases of a task, and of its indexes.
@@ -37,7 +37,7 @@ const (
 	TaskRunning   = "running"
 	TaskRetrying  = "retrying"
 	TaskCompleted = "completed"
-	TaskFailed    = "failed" // and is not tried again
+	TaskFailed    = "failed" // and is not retried
 )
 
 // Task is the progress of a component that runs to completion.
@@ -49,11 +49,11 @@ type Task struct {
 	Completed   int         `json:"completed"` // indexes
 	Failed      int         `json:"failed"`
 	Running     int         `json:"running"`
-	Round       int         `json:"round,omitempty"`     // how often it was asked for again
+	Round       int         `json:"round,omitempty"`     // how often it was requested again
 	Since       time.Time   `json:"since,omitzero"`      // when its first run for this goal began
-	Until       time.Time   `json:"until,omitzero"`      // when something of it is tried again
-	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed, 124 where that has timed out; 0 once it is completed
-	Signal      string      `json:"signal,omitempty"`    // that ended it, where it has no exit code
+	Until       time.Time   `json:"until,omitzero"`      // when the next index is retried
+	ExitCode    *int        `json:"exit_code,omitempty"` // of the first failed index, 124 if it timed out; 0 once completed
+	Signal      string      `json:"signal,omitempty"`    // that terminated it, if it has no exit code
 	Indexes     []TaskIndex `json:"indexes"`
 }
 
@@ -61,17 +61,17 @@ type Task struct {
 type TaskIndex struct {
 	Index     int       `json:"index"`
 	Phase     string    `json:"phase"`
-	Replica   string    `json:"replica,omitempty"` // in which it ran last, or is to run
+	Replica   string    `json:"replica,omitempty"` // of its last run, or of its next one
 	Instance  string    `json:"instance,omitempty"`
 	Attempts  int       `json:"attempts"`
 	Execution string    `json:"execution,omitempty"` // the last
 	ExitCode  *int      `json:"exit_code,omitempty"`
 	Signal    string    `json:"signal,omitempty"`
-	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit or the deadline has ended it
+	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit or the deadline ended it
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	Until     time.Time `json:"until,omitzero"`     // when it is tried again
-	Recorded  bool      `json:"recorded,omitempty"` // it is completed as the goal has it
+	Until     time.Time `json:"until,omitzero"`     // when it is retried
+	Recorded  bool      `json:"recorded,omitempty"` // the goal records it as completed
 }
 
 // Operation is an operation of the model.
@@ -98,13 +98,13 @@ type Replica struct {
 	Since     time.Time `json:"since,omitzero"`
 	Why       string    `json:"why,omitempty"`
 	Allowed   []string  `json:"allowed,omitempty"`
-	Executing string    `json:"executing,omitempty"` // the id of the execution under way
-	Problem   string    `json:"problem,omitempty"`   // why the state is not known
-	Last      string    `json:"last,omitempty"`      // the state that it was in when it was heard last
-	Heard     time.Time `json:"heard,omitzero"`      // and when that was
-	Degraded  bool      `json:"degraded,omitempty"`  // it lacks something
+	Executing string    `json:"executing,omitempty"` // the id of the running execution
+	Problem   string    `json:"problem,omitempty"`   // why the state is unknown
+	Last      string    `json:"last,omitempty"`      // its last known state
+	Heard     time.Time `json:"heard,omitzero"`      // when that state was reported
+	Degraded  bool      `json:"degraded,omitempty"`  // it has unmet requirements
 	Lacks     []Lack    `json:"lacks,omitempty"`
-	Outdated  bool      `json:"outdated,omitempty"` // it is of another version of the application than the manager
+	Outdated  bool      `json:"outdated,omitempty"` // its application version differs from the manager's
 }
 
 // RejectedGoal is a goal that a replica stores and the manager ignores, because its signature is invalid.
@@ -120,12 +120,12 @@ type Goal struct {
 	State     string            `json:"state,omitempty"`
 	States    map[string]string `json:"states,omitempty"`
 	Revision  string            `json:"revision,omitempty"`
-	Asked     string            `json:"asked,omitempty"` // the revision that a person made; holds were added since
+	Asked     string            `json:"asked,omitempty"` // the revision that a person set, before holds were added
 	By        string            `json:"by,omitempty"`
 	At        time.Time         `json:"at,omitzero"`
 	Default   bool              `json:"default,omitempty"`
 	Holds     map[string]Hold   `json:"holds,omitempty"`
-	Resumed   map[string]Hold   `json:"resumed,omitempty"` // led back since by people
+	Resumed   map[string]Hold   `json:"resumed,omitempty"` // components that people have returned to their targets
 	Tasks     map[string]Record `json:"tasks,omitempty"`
 	Acting    bool              `json:"acting"`
 	Lacking   []string          `json:"lacking,omitempty"`
@@ -158,7 +158,7 @@ type Hold struct {
 	At        time.Time `json:"at,omitzero"`
 	Operation string    `json:"operation,omitempty"`
 	State     string    `json:"state,omitempty"`
-	Lease     string    `json:"lease,omitempty"` // with which it ends
+	Lease     string    `json:"lease,omitempty"` // the lease with which it ends
 }
 
 // Step is a running operation that the goal started.
@@ -198,8 +198,8 @@ func (o Obstacle) String() string {
 
 // Plan is the sequence of operations that reaches a goal.
 type Plan struct {
-	Plan      *Steps            `json:"plan"`    // nil: Notes or Obstacles say why there is none
-	Targets   map[string]string `json:"targets"` // what the goal means, by component
+	Plan      *Steps            `json:"plan"`    // nil: Notes or Obstacles contain the reason
+	Targets   map[string]string `json:"targets"` // the resulting states, by component
 	Obstacles []Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
 }
@@ -210,22 +210,22 @@ type Steps struct {
 	Operations int `json:"operations"`
 	Minimal    struct {
 		Operations bool `json:"operations"` // no plan has fewer operations
-		Levels     bool `json:"levels"`     // of those with as few, no plan has fewer levels
+		Levels     bool `json:"levels"`     // no plan with as few operations has fewer levels
 	} `json:"minimal"`
-	Limit  string       `json:"limit,omitempty"` // why something is not proven
+	Limit  string       `json:"limit,omitempty"` // why optimality is not proven
 	Notes  []string     `json:"notes,omitempty"`
-	Levels [][]PlanStep `json:"levels"` // those of one level can be made at the same time
+	Levels [][]PlanStep `json:"levels"` // steps of one level can run concurrently
 }
 
 // PlanStep is one operation of a plan.
 type PlanStep struct {
-	ID          int    `json:"id"` // counts from 1 through all levels
+	ID          int    `json:"id"` // numbered from 1 through all levels
 	Component   string `json:"component"`
 	Interface   string `json:"interface"`
 	Operation   string `json:"operation"`
 	Source      string `json:"source"`
 	Target      string `json:"target"`
-	Implemented bool   `json:"implemented"`     // otherwise it runs nothing
+	Implemented bool   `json:"implemented"`     // it has a script
 	After       []int  `json:"after,omitempty"` // IDs of the steps that it waits for
 }
 
@@ -243,20 +243,20 @@ type Execution struct {
 	Interface string    `json:"interface"`
 	Operation string    `json:"operation"`
 	By        string    `json:"by,omitempty"`
-	Inputs    []string  `json:"inputs,omitempty"` // names of those overridden
+	Inputs    []string  `json:"inputs,omitempty"` // names of the overridden inputs
 	Part      *Part     `json:"part,omitempty"`   // of a task
-	Outcome   string    `json:"outcome"`          // of the worst run; running until all have ended
+	Outcome   string    `json:"outcome"`          // of the worst run; running until all runs have ended
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Runs      []Run     `json:"runs"`
-	Degraded  []Lack    `json:"degraded,omitempty"` // what others require and lack since it was begun
+	Degraded  []Lack    `json:"degraded,omitempty"` // requirements of others that became unmet since its start
 }
 
 // Part identifies the part of a task that an execution runs.
 type Part struct {
 	Index   int `json:"index"`
 	Attempt int `json:"attempt"`         // from 1 on
-	Round   int `json:"round,omitempty"` // how often all of it was asked for again before
+	Round   int `json:"round,omitempty"` // how often the whole task was requested again before
 }
 
 // Run is an execution in one container.
@@ -274,7 +274,7 @@ type Run struct {
 	Signal    string    `json:"signal,omitempty"`
 	Stdout    string    `json:"stdout,omitempty"` // the end of its output
 	Stderr    string    `json:"stderr,omitempty"`
-	Truncated bool      `json:"truncated,omitempty"` // there was more output before it
+	Truncated bool      `json:"truncated,omitempty"` // earlier output is omitted
 	Allowed   []string  `json:"allowed,omitempty"`   // what the protocol allowed instead
 }
 
@@ -291,7 +291,7 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *EventExecution `json:"execution,omitempty"`
-	Task      *Task           `json:"task,omitempty"` // how far it is, of an event of this kind
+	Task      *Task           `json:"task,omitempty"` // the progress, in events of this kind
 }
 
 // EventExecution is the execution that an event is about.
