@@ -57,7 +57,7 @@ var ErrUnanswered = errors.New("nobody answers for the name")
 type Options struct {
 	Resolver Resolver      // the system's
 	Dialer   Dialer        // a plain one
-	Timeout  time.Duration // of one lookup and of one dial; 3 s
+	Timeout  time.Duration // for one lookup or dial; 3 s
 
 	// Domain is appended to aliases, because no search domain is used. On Kubernetes it is
 	// NAMESPACE.svc.cluster.local.
@@ -139,7 +139,7 @@ func (d *DNS) Clients(ctx context.Context, alias string) (addrs []netip.Addr, al
 }
 
 func (d *DNS) replicas(ctx context.Context, alias, name string, port int) ([]netip.AddrPort, error) {
-	if addr, err := netip.ParseAddr(alias); err == nil { // of a manager outside the containers' network
+	if addr, err := netip.ParseAddr(alias); err == nil { // for a manager outside the containers' network
 		return []netip.AddrPort{netip.AddrPortFrom(addr, uint16(port))}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
