@@ -14,7 +14,7 @@ import (
 func (e *Engine) Cancel(ctx context.Context, id string) (outcome.Execution, error) {
 	if rec, ok := e.records.get(id); ok {
 		select {
-		case <-rec.accepted: // so that it does not begin afterwards
+		case <-rec.accepted: // so that it does not start after the cancellation
 		case <-ctx.Done():
 		}
 	}

@@ -19,7 +19,7 @@ import (
 type drains struct {
 	mu       sync.Mutex
 	of       map[string]*drain // by node
-	underway map[string]int    // executions that this manager has begun, which have not ended
+	underway map[string]int    // running executions that this manager started
 }
 
 // drain is the drain of one node.
@@ -130,8 +130,8 @@ func (d *drains) any() (*drain, string) {
 
 // Drained is a node that is drained.
 type Drained struct {
-	Instances []string // on which nothing begins
-	Underway  int      // executions of this manager's that have not ended there
+	Instances []string // on which new operations are blocked
+	Underway  int      // running executions that this manager started
 	Until     time.Time
 }
 

@@ -23,14 +23,14 @@ import (
 
 // Request is a request for one execution of an operation.
 type Request struct {
-	ID        string // that the caller chose: the same id is the same execution; empty: a new one
-	Same      string // is equal for requests that are the same
+	ID        string // chosen by the caller: the same id is the same execution; empty: a new execution
+	Same      string // equal for identical requests
 	Operation topology.Operation
 	Replicas  []fleet.Replica
 	Inputs    map[string]string // override declared inputs
 	Part      *wire.Part        // of a Task
 	Timeout   time.Duration     // 0: the operation's own limit, or none
-	By        string            // who asks, for the journals
+	By        string            // the user, for the journals
 	// MaxUnavailable is the maximum number of replicas on which the operation runs at the same time. After a failure
 	// it starts on no further replica. 0: on all at once.
 	MaxUnavailable int

@@ -13,7 +13,7 @@ type record struct {
 	same     string
 	mu       sync.Mutex
 	now      outcome.Execution
-	begin    int           // number of runs to be accepted or refused, of those that begin at once
+	begin    int           // number of runs in the first batch that are not yet accepted or refused
 	pending  int           // number of runs that have not ended
 	accepted chan struct{} // closed when begin is 0
 	done     chan struct{} // closed when pending is 0

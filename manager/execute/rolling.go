@@ -11,7 +11,7 @@ import (
 // roll follows runs in their order, at most most of them at the same time. After a failure it starts no further
 // runs.
 func (e *Engine) roll(request, life context.Context, runs []*run, most int) {
-	ended := make(chan *run, len(runs)) // nil: nothing was in that place
+	ended := make(chan *run, len(runs)) // nil: the slot was never used
 	for range most {
 		ended <- nil
 	}

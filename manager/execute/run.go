@@ -19,7 +19,7 @@ type run struct {
 	replica fleet.Replica
 	req     Request
 	id      string
-	first   bool // it begins at once
+	first   bool // it is in the first batch
 }
 
 // follow follows one run until it ends. If the fleet ends first, it leaves the run unchanged: the unit continues,
@@ -112,7 +112,7 @@ const maxTries = 5
 // expectation is the instance and component state that a request assumes.
 type expectation struct {
 	instance string
-	after    *uint64 // the number of its last entry, 0: it has none; nil: nothing is known
+	after    *uint64 // the number of its last entry; 0: none; nil: unknown
 }
 
 func (e *Engine) expected(r fleet.Replica, component string) (expectation, error) {
