@@ -26,11 +26,11 @@ type Options struct {
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
 
-	Poll     time.Duration // how long one request to a unit waits for something to happen
-	Patience time.Duration // how long a unit may be silent while it executes
-	Backoff  time.Duration // before a request is sent again; doubles up to 2 s
-	Discover time.Duration // how often the replicas of a node are looked for
-	Settle   time.Duration // how long an answer waits until reads show what it says
+	Poll     time.Duration // how long a long poll of a unit waits
+	Patience time.Duration // how long a unit may be unresponsive during an execution
+	Backoff  time.Duration // delay before a retry; doubles up to 2 s
+	Discover time.Duration // interval between lookups of a node's replicas
+	Settle   time.Duration // how long a response is delayed until reads show its effect
 }
 
 // Fleet is the containers of one application. Its methods are safe for concurrent
