@@ -4,10 +4,10 @@ import "slices"
 
 // Ahead is a remaining step of the plan.
 type Ahead struct {
-	Level     int      `json:"level"` // of the plan, from 1: what is of one level does not wait for each other
+	Level     int      `json:"level"` // of the plan, from 1: steps of one level do not wait for each other
 	Component string   `json:"component"`
 	Operation string   `json:"operation"`
-	After     []string `json:"after,omitempty"` // of a component's next: the components and containers that it waits for
+	After     []string `json:"after,omitempty"` // for a component's next step: the components and containers that it waits for
 }
 
 // Ahead returns the steps of the plan that are neither completed nor running, in a valid order. Identical steps on

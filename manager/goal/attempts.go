@@ -11,9 +11,9 @@ import (
 // retry is when an operation of a component may be attempted, and why not before.
 type retry struct {
 	failed int       // attempts in a row
-	since  time.Time // from when on it may be tried; zero: at once
+	since  time.Time // the time from which it may be attempted; zero: now
 	never  bool      // all attempts are used up
-	last   Run       // the last that failed
+	last   Run       // the last failed attempt
 }
 
 // retries derives from a component's journal when an operation may be attempted. For operations other than a start
@@ -29,7 +29,7 @@ func retries(p Policy, d *Document, c Component, op protocol.Operation, kind pro
 			break
 		}
 		if run.Container && run.Gone.Sub(run.Ended) < p.stable() {
-			continue // it says nothing of the component
+			continue // it says nothing about the component
 		}
 		failed, died := run.Failed, false
 		if kind == protocol.KindStart && !run.Failed {

@@ -22,7 +22,7 @@ type Step struct {
 	From      string             `json:"from"`
 	To        string             `json:"to"`
 	ID        string             `json:"id"`    // of the execution
-	After     uint64             `json:"after"` // the component's last entry that was seen
+	After     uint64             `json:"after"` // the component's last known entry
 	Why       string             `json:"why,omitempty"`
 	Part      *wire.Part         `json:"part,omitempty"` // of a Task
 	Timeout   time.Duration      `json:"-"`              // 0: the operation's own
@@ -34,22 +34,22 @@ type Obstacle struct {
 	Instance  string    `json:"instance,omitempty"` // empty: any
 	Component string    `json:"component,omitempty"`
 	Reason    string    `json:"reason"`
-	Until     time.Time `json:"until,omitzero"`  // when it is tried again
-	Waits     bool      `json:"waits,omitempty"` // nothing is wrong: others come first
+	Until     time.Time `json:"until,omitzero"`  // when it is retried
+	Waits     bool      `json:"waits,omitempty"` // not a failure: other steps come first
 }
 
 // Decision is what to do next, and the goal's progress.
 type Decision struct {
 	Steps     []Step
 	Obstacles []Obstacle
-	Holds     map[string]Hold   // to be added to the document
-	Resumed   map[string]Hold   // the holds that have ended, by what ended them
-	Records   map[string]Record // of Tasks, to be put in place of the document's
-	Notes     []string          // what the document asks for and the model does not have
-	Plan      *plan.Plan        // what is left to do, replicas that stand alike as one
+	Holds     map[string]Hold   // to add to the document
+	Resumed   map[string]Hold   // ended holds, with the operation that ended them
+	Records   map[string]Record // of Tasks, to replace the document's
+	Notes     []string          // names in the document that the model does not have
+	Plan      *plan.Plan        // the remaining steps; replicas in the same state share one element
 	Targets   map[string]string
-	Reached   int       // components on replicas that are where they should be
-	Wanted    int       // and all that the goal names
+	Reached   int       // components on replicas that are in the desired state
+	Wanted    int       // all components on replicas that the goal names
 	Wake      time.Time // when to decide again if nothing happens; zero: never
 
 	walk *walk // along Plan
@@ -137,9 +137,9 @@ type turn struct {
 	targets map[string]string
 	made    *Decision
 	tasks   map[string]*progress
-	falls   map[*Replica]bool // something falls there
+	falls   map[*Replica]bool // replicas with falling components
 	crowded int               // how many steps of the plan wait for other replicas
-	lenient bool              // those of replicas that are away themselves do not
+	lenient bool              // steps of replicas that are unavailable themselves need not wait
 }
 
 // fall stops components that cannot stay in their state, dependents first.
@@ -155,7 +155,7 @@ func (t *turn) fall() {
 			step, ok := t.leave(t.s, r, name, falling)
 			if !ok {
 				t.obstacle(r, name, falling[name]+", and no operation leads out of it", time.Time{})
-				continue // the plan may bring what it lacks
+				continue // the plan may meet the requirement
 			}
 			t.falls[r] = true
 			under := slices.ContainsFunc(t.Withdrawn(t.s, r, name, step), func(l Lack) bool {

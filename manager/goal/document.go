@@ -19,18 +19,18 @@ const MaxDocument = 64 << 10
 
 // The generic state names, which mean a different state in each protocol.
 const (
-	Up   = "up"   // the state in which it is usable
+	Up   = "up"   // the usable state
 	Down = "down" // deleted, or its protocol's initial state
-	None = "none" // whatever it is: the goal observes
+	None = "none" // not reconciled
 )
 
 // Document is a goal as the units store it.
 type Document struct {
 	Revision wire.Revision     `json:"revision"`
-	Asked    wire.Revision     `json:"asked"`        // the revision that a person made; holds that were added since keep it
+	Asked    wire.Revision     `json:"asked"`        // the revision that a person set; adding holds does not change it
 	By       string            `json:"by,omitempty"` // who set it
 	At       time.Time         `json:"at,omitzero"`
-	All      string            `json:"all,omitempty"`    // the state of every component that States does not name
+	All      string            `json:"all,omitempty"`    // the state of components that States does not name
 	States   map[string]string `json:"states,omitempty"` // by component, container or group
 	Holds    map[string]Hold   `json:"holds,omitempty"`  // by component
 	// Resumed are the last operations by which people returned components to their targets, which ended their holds,
@@ -43,7 +43,7 @@ type Document struct {
 	// HoldsAfter is when the last lease ended. Operations before that put nothing on hold.
 	HoldsAfter time.Time `json:"holds_after,omitzero"`
 
-	Unknown Unknown `json:"-"` // what managers of newer versions say in it
+	Unknown Unknown `json:"-"` // fields of newer managers
 }
 
 // Hold is the operation by which a person moved a component away from its target, or back to it: while on hold,
@@ -51,11 +51,11 @@ type Document struct {
 type Hold struct {
 	By        string    `json:"by,omitempty"`
 	At        time.Time `json:"at,omitzero"`
-	Operation string    `json:"operation,omitempty"` // what was asked for
-	State     string    `json:"state,omitempty"`     // where that led
-	Lease     string    `json:"lease,omitempty"`     // with which it ends
+	Operation string    `json:"operation,omitempty"` // the requested operation
+	State     string    `json:"state,omitempty"`     // the state after it
+	Lease     string    `json:"lease,omitempty"`     // the lease with which it ends
 
-	Unknown Unknown `json:"-"` // what managers of newer versions say in it
+	Unknown Unknown `json:"-"` // fields of newer managers
 }
 
 // SameGoal reports whether both documents request the same states.

@@ -13,7 +13,7 @@ import (
 type Lease struct {
 	By         string   `json:"by,omitempty"`
 	Components []string `json:"components"`
-	Seconds    float64  `json:"seconds"`  // after which it ends without a renewal
+	Seconds    float64  `json:"seconds"`  // until it expires without a renewal
 	Renewals   uint64   `json:"renewals"` // how often it was renewed
 }
 

@@ -60,9 +60,9 @@ type Model struct {
 	Elements []plan.Element      // containers, components and volumes
 	Node     map[string]string   // the container of each component
 	Groups   map[string][]string // members: components, containers, volumes
-	Policies map[string]Policy   // by component; may lack some
-	Tasks    map[string]Task     // components that finish
-	Jobs     map[string]string   // the containers of components that are run by orchestrators, and are none of the elements
+	Policies map[string]Policy   // by component; may be incomplete
+	Tasks    map[string]Task     // components that run to completion
+	Jobs     map[string]string   // the containers of components that the orchestrator runs; they are not in Elements
 	// MaxUnavailable is the maximum number of replicas that operations may make unavailable at the same time, by
 	// container. Missing: 1.
 	MaxUnavailable map[string]int
@@ -139,7 +139,7 @@ func (m *Model) Providers(node string) []string {
 			switch on, isComponent := m.Node[b.Target]; {
 			case isComponent:
 				all = append(all, on)
-			case m.mounted[b.Target] != nil: // a volume is there where a container that mounts it runs
+			case m.mounted[b.Target] != nil: // a volume exists while a container that mounts it runs
 				all = append(all, m.mounted[b.Target]...)
 			default:
 				all = append(all, b.Target)

@@ -16,8 +16,8 @@ type class struct {
 	node     string
 	replicas []int  // by number; none: the node has no container
 	suffix   string // of the names of its elements
-	frozen   bool   // nothing can be done in it
-	failing  bool   // something in it failed last
+	frozen   bool   // it cannot be operated
+	failing  bool   // the last operation of some component failed
 }
 
 // operated returns the replicas whose states count.

@@ -13,7 +13,7 @@ type progress struct {
 	Task
 	round   int
 	since   time.Time // when its first run for this goal began
-	busy    int       // runs that are under way, those of earlier rounds, too
+	busy    int       // active runs, including earlier rounds
 	indexes []indexProgress
 }
 
@@ -22,8 +22,8 @@ type indexProgress struct {
 	done     bool
 	recorded bool // in the document only
 	running  bool
-	attempts int  // that failed, for this goal
-	last     *Run // that counts; nil: none
+	attempts int  // failed ones, for this goal
+	last     *Run // the last run that counts; nil: none
 	replica  *Replica
 }
 
@@ -68,7 +68,7 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 		}
 	}
 	if d != nil && noted && record.Asked == d.Asked && !p.completed() {
-		p.since = record.Since // journals may have that of runs before it was completed once
+		p.since = record.Since // journals may contain earlier runs, from before it was completed
 	}
 	return p
 }
@@ -77,7 +77,7 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 func (p *progress) indexOf(run Run) int {
 	switch {
 	case run.Part == nil && p.Completions == 1 && p.round == 0:
-		return 0 // somebody ran it as an operation like any other
+		return 0 // a person ran it like any other operation
 	case run.Part == nil, run.Part.Round < p.round, run.Part.Index < 0, run.Part.Index >= p.Completions:
 		return -1
 	}

@@ -93,8 +93,8 @@ func (m *Model) elementState(s Situation, name string) string {
 
 // Refusal is why an operation must not run on a replica now.
 type Refusal struct {
-	Lacks []Lack // what it requires and nobody offers
-	Takes []Lack // what it would take away from others
+	Lacks []Lack // unmet requirements
+	Takes []Lack // capabilities of others' requirements that it would withdraw
 }
 
 // Needed returns the requirements of a step: of its transitions, and of the target state.

@@ -138,7 +138,7 @@ func (m *Model) offering(component, capability string) (state string, ok bool) {
 type way struct {
 	state string
 	open  bool
-	first *protocol.Step // that leaves the start
+	first *protocol.Step // the first step of the path
 	steps int
 }
 

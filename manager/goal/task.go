@@ -14,19 +14,19 @@ import (
 type Task struct {
 	Completions  int           // how many indexes there are
 	Parallelism  int           // how many run at a time
-	BackoffLimit int           // how often an index that failed is tried again
-	Deadline     time.Duration // for all, from the first run on; 0: any time
-	Never        bool          // what was completed in a container that was replaced counts
-	FailOn       []int         // exit codes after which an index is not tried again
+	BackoffLimit int           // maximum number of retries of an index
+	Deadline     time.Duration // for the whole Task, from the first run; 0: no limit
+	Never        bool          // completed indexes count even after their container was replaced
+	FailOn       []int         // exit codes after which an index is not retried
 }
 
 // Record is the state of a Task that a document keeps.
 type Record struct {
-	Round int   `json:"round,omitempty"` // how often people asked for it again
-	Done  []int `json:"done,omitempty"`  // the indexes that count as completed, whatever becomes of their containers; sorted
+	Round int   `json:"round,omitempty"` // how often people requested it again
+	Done  []int `json:"done,omitempty"`  // the indexes that count as completed even if their containers are removed; sorted
 
-	Since time.Time     `json:"since,omitzero"` // when the first run began, from which a deadline counts that may still pass
-	Asked wire.Revision `json:"asked,omitzero"` // for the goal that a person made with this
+	Since time.Time     `json:"since,omitzero"` // when the first run started, if a deadline counts from it
+	Asked wire.Revision `json:"asked,omitzero"` // the goal's revision that Since belongs to
 }
 
 // taskStates returns the states of a Task before and after all its indexes are completed; false if no transition
@@ -176,11 +176,11 @@ func (t *turn) record() {
 		case p.Never && len(p.done()) > len(known.Done):
 			next.Done, changed = p.done(), true
 		}
-		var since time.Time // of a deadline that may still pass
+		var since time.Time // start of a pending deadline
 		if !p.completed() {
 			since = p.since
 		}
-		same := noted && known.Asked == t.doc.Asked // nobody asked for the default goal
+		same := noted && known.Asked == t.doc.Asked // the default goal has no revision
 		if p.Deadline > 0 && (same && !known.Since.Equal(since) || !same && !p.since.IsZero()) {
 			next.Since, next.Asked, changed = since, t.doc.Asked, true
 		}

@@ -16,12 +16,12 @@ type walk struct {
 	targets map[string]string
 	notes   []string
 	plan    *plan.Plan
-	blocked []Obstacle // what no plan leads to
+	blocked []Obstacle // targets that no plan reaches
 	members []member   // the replicas, by number
 	legs    []leg
-	steps   []planned // in an order in which they can be made
-	byID    []int     // of a step: where it is in steps
-	at      [][]int   // by leg and replica of its class: how many steps were made
+	steps   []planned // in a valid order
+	byID    []int     // the index in steps, by step id
+	at      [][]int   // the number of completed steps, by leg and replica of its class
 }
 
 // member is the part of a replica's state that affects the plan, besides its components' states.
@@ -33,8 +33,8 @@ type member struct {
 // leg is the path of one element.
 type leg struct {
 	part
-	replicas []int   // of its class; none: the element is no component, or has no container
-	stands   []stand // the first, and that after each step
+	replicas []int   // of its class; none: the element is not a component, or has no container
+	stands   []stand // the initial position, and the one after each step
 }
 
 // stand is the position of an element: two steps may lead to one state.
