@@ -99,7 +99,7 @@ func (p position) String() string { return strconv.FormatInt(p.started, 36) + ".
 // parse returns a position; nil means the beginning.
 func parse(text string) (*position, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // no position is one
+		return nil, nil //nolint:nilnil // no position is a valid result
 	}
 	started, id, found := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(started, 36, 64)

@@ -16,19 +16,19 @@ import (
 type Query struct {
 	Node, Component string
 	Operation       string // "interface.operation", or the bare name
-	By              string // who asked
+	By              string // the user
 	Outcome         wire.Outcome
 	After           string // Page.Next of the page before
-	Limit           int    // the most executions of the page
-	Output          bool   // with the ends of output, which the units are asked for
+	Limit           int    // maximum number of executions
+	Output          bool   // include the end of the output, which the units return
 	Index           *int   // of a Task
 }
 
 // Page is a part of the history, the latest execution first.
 type Page struct {
 	Executions []outcome.Execution `json:"executions"`
-	Next       string              `json:"next,omitempty"`    // to go on after; empty: there is no more
-	Missing    []Missing           `json:"missing,omitempty"` // whose older executions are left out
+	Next       string              `json:"next,omitempty"`    // the position after which the next page starts; empty: no more
+	Missing    []Missing           `json:"missing,omitempty"` // replicas whose older executions are omitted
 }
 
 // Missing is a replica whose journal or output cannot be read.
@@ -59,7 +59,7 @@ func (h *History) List(ctx context.Context, q Query) (Page, error) {
 	}
 	now := h.fleet.Complete(ctx)
 	all := &collection{query: q, byID: map[string]*execution{}}
-	var reach time.Time // of the mirror's memory: all that began later is in it
+	var reach time.Time // the mirror's memory has everything that started later
 	var short []fleet.Replica
 	for _, n := range nodes {
 		for _, r := range h.fleet.There(now, n) {
