@@ -18,15 +18,15 @@ type connections struct {
 
 	mu    sync.Mutex
 	open  int
-	held  int       // by requests
-	loose list.List // of the other connections, the longest first
+	held  int       // protected by requests
+	loose list.List // unprotected connections, the oldest first
 }
 
 // connection is a connection that is counted in connections.
 type connection struct {
 	net.Conn
 	all    *connections
-	place  *list.Element // in loose; nil: it is held, or closed
+	place  *list.Element // in loose; nil: protected or closed
 	closed bool
 }
 

@@ -19,13 +19,13 @@ const AnswerTime = 30 * time.Second
 // Options bound the server's resources. A zero field means its default.
 type Options struct {
 	Connections int           // at the same time; 2,048
-	Head        time.Duration // for the head of a request to arrive; 10 s
-	Request     time.Duration // for all of it, with its body; 20 s
-	Idle        time.Duration // between the requests of a connection; 2 min
-	Grace       time.Duration // for answers under way when serving ends; 3 s
-	Stopping    func()        // called before that, to end what requests wait for
+	Head        time.Duration // to receive a request's header; 10 s
+	Request     time.Duration // to receive the whole request; 20 s
+	Idle        time.Duration // between requests on a connection; 2 min
+	Grace       time.Duration // for pending responses at shutdown; 3 s
+	Stopping    func()        // called at shutdown, to end the waits of requests
 	Logger      *slog.Logger
-	TLS         *tls.Config // nil: in the clear
+	TLS         *tls.Config // nil: plain HTTP
 }
 
 func (o Options) withDefaults() Options {
@@ -45,8 +45,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		Handler:           handler,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: opts.Head,
-		ReadTimeout:       opts.Request, // it is over once the body was read, or that there is none
-		WriteTimeout:      AnswerTime,   // from then on; what answers later or for longer says so
+		ReadTimeout:       opts.Request, // no longer applies once the body was read, or there is none
+		WriteTimeout:      AnswerTime,   // from then on; handlers that need longer set another limit
 		IdleTimeout:       opts.Idle,
 		MaxHeaderBytes:    32 << 10,
 		ConnContext:       withConnection,
@@ -54,7 +54,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	}
 	served := make(chan error, 1)
 	listener = &connections{Listener: listener, limit: opts.Connections}
-	if opts.TLS != nil { // outermost, or the server does not know that it is TLS
+	if opts.TLS != nil { // outermost, so that the server recognizes TLS
 		listener = tls.NewListener(listener, opts.TLS)
 	}
 	go func() { served <- srv.Serve(listener) }()
