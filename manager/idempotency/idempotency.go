@@ -20,7 +20,7 @@ import (
 const (
 	maxKey     = 255
 	maxAnswers = 1000
-	maxKept    = 16 << 20 // bytes of all bodies
+	maxKept    = 16 << 20 // total size of all bodies
 )
 
 // Key returns the Idempotency-Key of a request; empty if it has none. The key may be quoted, as in structured
@@ -50,15 +50,15 @@ func signOf(r *http.Request, body []byte) [sha256.Size]byte {
 type Answers struct {
 	mu     sync.Mutex
 	byKey  map[string]*answer
-	oldest []string // keys of those that are kept
-	size   int      // bytes of their bodies
+	oldest []string // keys of stored responses
+	size   int      // total size of their bodies
 }
 
 // answer is a stored response, or a request in progress.
 type answer struct {
 	sign   [sha256.Size]byte
-	done   chan struct{} // closed when it is answered
-	status int           // 0: nothing was answered
+	done   chan struct{} // closed when the response is complete
+	status int           // 0: no response
 	header http.Header
 	body   []byte
 }
