@@ -40,13 +40,13 @@ type End struct {
 // Operation is what happens when an operation is executed.
 type Operation struct {
 	From []string        // the states that allow it
-	Hold <-chan struct{} // it runs until this is closed; nil: it ends at once
+	Hold <-chan struct{} // it runs until this is closed; nil: it ends immediately
 	End  End
 }
 
 // Unit is a fake unit. Its exported fields are set before Start.
 type Unit struct {
-	rpc.Unit // what the fake does not have panics
+	rpc.Unit // unimplemented methods panic
 
 	Instance   string
 	Digest     string                          // of its configuration
@@ -55,13 +55,13 @@ type Unit struct {
 	Logs       map[string]string               // by process
 	Files      map[string]*logs.File           // by process and stream, as "api:Standard.start stdout"
 	UnitLog    string
-	Reload     unit.Differences // what reading the configuration again finds
+	Reload     unit.Differences // the result of reloading the configuration
 	ReloadErr  error
 	Wrap       func(http.Handler) http.Handler // between the network and the unit
 
 	mu         sync.Mutex
 	states     map[string]string
-	opened     map[string]string // where an open component was started from
+	opened     map[string]string // the state in which an open component was started
 	executing  map[string]string
 	executions map[string]wire.Execution
 	cancels    map[string]chan struct{}
