@@ -16,20 +16,20 @@ import (
 
 // Ask is a person's request to change the goal.
 type Ask struct {
-	All    string            // the state of all components; empty: as States says
+	All    string            // the state of all components; empty: see States
 	States map[string]string // by component, container or group
-	Merge  bool              // add to what was asked for before
+	Merge  bool              // add to the current goal instead of replacing it
 	By     string
 }
 
 // Status is the goal, its progress, and its obstacles.
 type Status struct {
-	Document *goal.Document // nil: nobody set one
-	Default  bool           // what holds is the default, since nobody set another
-	Acting   bool           // otherwise not enough replicas have said which goal they keep
-	Lacking  []string       // replicas that do not keep the document
-	Rejected []Rejection    // replicas that keep one that is ignored
-	Known    bool           // a replica is known, or there is none to know
+	Document *goal.Document // nil: none was set
+	Default  bool           // the default goal applies, since none was set
+	Acting   bool           // false: not enough replicas have reported their stored goals
+	Lacking  []string       // replicas that do not store the document
+	Rejected []Rejection    // replicas that store an ignored document
+	Known    bool           // a replica is known, or there are none
 	Decision *goal.Decision
 	// Superseded is closed when the observations behind the decision are outdated.
 	Superseded <-chan struct{}
@@ -69,8 +69,8 @@ func (k *Keeper) status() Status {
 
 // Signing is the state of the goal's signature.
 type Signing struct {
-	Keys    int  // that verify it; 0: it is not signed
-	Current bool // the first of them has signed what all replicas keep, if there is a goal
+	Keys    int  // number of keys that verify it; 0: it is not signed
+	Current bool // the first key signed the document that all replicas store, if there is a goal
 }
 
 // Signing returns the current state of the goal's signature.

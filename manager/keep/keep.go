@@ -28,7 +28,7 @@ type Options struct {
 	// Execute runs a step and returns when it has ended, with the number of the journal entry that records the end; 0
 	// if unknown, with the error.
 	Execute func(ctx context.Context, step goal.Step) (seq uint64, err error)
-	Now     func() time.Time // the clock of what is observed; nil: the machine's
+	Now     func() time.Time // the clock of the observations; nil: the machine's
 	// Default is the goal if no unit stores a document: goal.Up, or none.
 	Default string
 	// Keys returns the keys that sign and verify documents; nil: documents are not signed.
@@ -37,8 +37,8 @@ type Options struct {
 	Report func(Notice)
 	Logger *slog.Logger
 
-	Patience time.Duration // how long to wait for all replicas before more than half are enough; 30 s
-	Retry    time.Duration // before what failed to reach a unit is tried again; 1 s
+	Patience time.Duration // how long to wait for all replicas before a majority is enough; 30 s
+	Retry    time.Duration // delay before a failed request is retried; 1 s
 }
 
 // Keeper reconciles one application with its goal. Its methods are safe for concurrent use.
@@ -53,19 +53,19 @@ type Keeper struct {
 	mu       sync.Mutex
 	begun    time.Time
 	acting   bool
-	acted    bool // it was so once: from then on more than half are enough
+	acted    bool // has acted once: from then on a majority is enough
 	flights  map[place]*flight
 	decision *goal.Decision
 	observed goal.Situation
-	last     <-chan struct{} // of the situation that was decided on
+	last     <-chan struct{} // the superseded channel of the last decision's situation
 	stale    bool            // something else has changed since
 	changed  chan struct{}   // closed with every decision
 	working  sync.WaitGroup
-	standard *goal.Document                // the default, with what of a goal the units keep
-	standing *goal.Document                // and what that is made of
-	holds    atomic.Pointer[goal.Document] // for who does not wait for the lock
-	asked    wire.Revision                 // of the last document that was asked for here
-	chain    int                           // how many of these were not made of the one that was asked for here before
+	standard *goal.Document                // the default goal, with the holds and other records that the units store
+	standing *goal.Document                // the document from which standard was derived
+	holds    atomic.Pointer[goal.Document] // for callers that do not wait for the lock
+	asked    wire.Revision                 // of the last document requested from this manager
+	chain    int                           // counts requested documents that were not derived from this manager's previous one
 }
 
 // place is a component on a replica.
@@ -74,7 +74,7 @@ type place struct{ instance, component string }
 // flight is a step that was requested and has not been observed to end.
 type flight struct {
 	step goal.Step
-	seq  uint64 // of its end; 0: it has not ended
+	seq  uint64 // of its end; 0: still running
 }
 
 // New returns a Keeper that is idle until Run.
@@ -114,7 +114,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		began := time.Now()
 		s, superseded := k.opts.Observe()
 		wake := k.turn(ctx, s, superseded)
-		pause(ctx, min(time.Since(began), 100*time.Millisecond)) // half of a core at most
+		pause(ctx, min(time.Since(began), 100*time.Millisecond)) // uses at most half of a core
 		timer := time.NewTimer(max(0, time.Until(wake)))
 		select {
 		case <-superseded:
@@ -262,7 +262,7 @@ func (k *Keeper) overlay(s goal.Situation) goal.Situation {
 		}
 	}
 	for at, f := range k.flights {
-		if !there[at] && f.seq > 0 { // its container is gone
+		if !there[at] && f.seq > 0 { // its container was removed
 			delete(k.flights, at)
 		}
 	}

@@ -35,17 +35,17 @@ var ErrNoRoom = errors.New("it has no place to keep the goal")
 
 // store holds the goal, and the revision that each unit stores. The Keeper's lock guards it.
 type store struct {
-	document *goal.Document // the newest that is known; nil: no replica has one
-	adopted  *unsigned      // the document of an earlier release that it began with; nil: none
-	key      string         // the id of the key that signs this revision of it; empty: none
+	document *goal.Document // the newest known document; nil: no replica stores one
+	adopted  *unsigned      // the adopted document of an earlier release; nil: none
+	key      string         // the id of the key that signs this revision; empty: none
 	copies   map[string]*held
-	next     int  // whom to ask again
+	next     int  // the next replica to read again
 	trivial  bool // the application has no component
 
 	keys    func() signature.Keys
 	report  func(Notice)
 	open    func(node, instance string) Copies
-	locked  func(func() bool) // does something under the lock, and has the Keeper decide again if that changed anything
+	locked  func(func() bool) // calls a function under the lock, and makes the Keeper decide again if it returns true
 	working *sync.WaitGroup
 	retry   time.Duration
 	log     *slog.Logger
@@ -54,13 +54,13 @@ type store struct {
 // held is the state of one instance's copy.
 type held struct {
 	known    bool
-	revision wire.Revision // of the manager's document that it keeps; zero: none
-	stored   wire.Revision // of whatever it keeps
-	unsigned *unsigned     // what it keeps if that has no signature; nil otherwise
-	rejected string        // why the manager ignores what it keeps; empty: it does not
-	homeless bool          // it cannot keep any
+	revision wire.Revision // of the manager's document that it stores; zero: none
+	stored   wire.Revision // of the stored document, also if it is ignored
+	unsigned *unsigned     // the stored document if it has no signature; nil otherwise
+	rejected string        // why the manager ignores the stored document; empty: it does not
+	homeless bool          // it cannot store documents
 	busy     bool
-	again    time.Time // not before
+	again    time.Time // do not retry before
 	problem  error
 	looked   time.Time
 }
@@ -81,7 +81,7 @@ func (st *store) follow(ctx context.Context, s goal.Situation) {
 		}
 		h := st.copies[r.Instance]
 		if r.Unknown {
-			h.known = false // read it again: meanwhile another manager may have given it another
+			h.known = false // read it again: another manager may have replaced it meanwhile
 			continue
 		}
 		if h.busy || s.Now.Before(h.again) {

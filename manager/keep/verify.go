@@ -17,14 +17,14 @@ type Rejection struct {
 	Node     string
 	Replica  string
 	Instance string
-	Revision wire.Revision // that the unit has for it
+	Revision wire.Revision // its revision on the unit
 	Why      string
 }
 
 // Notice is an audit log entry about the trust in goals.
 type Notice struct {
 	Kind     string
-	Node     string // of the replica, where it is about one
+	Node     string // of the replica, if it is about one
 	Replica  string
 	Instance string
 	Revision wire.Revision
@@ -33,8 +33,8 @@ type Notice struct {
 
 // The kinds of notices.
 const (
-	GoalRejected = "goal_rejected" // a replica keeps a goal that is ignored
-	GoalAdopted  = "goal_adopted"  // a goal of a release that did not sign is signed from now on
+	GoalRejected = "goal_rejected" // a replica stores a goal that is ignored
+	GoalAdopted  = "goal_adopted"  // an unsigned goal of an earlier release was adopted and signed
 	GoalResigned = "goal_resigned" // the goal is signed with a new key
 )
 
@@ -92,7 +92,7 @@ func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) e
 			st.reportRejection(r, kept.Revision, h.rejected)
 		}
 		return nil
-	case err != nil: // perhaps that of a manager of a newer version
+	case err != nil: // perhaps written by a newer manager
 		h.known = false
 		return err
 	}
@@ -128,7 +128,7 @@ func (st *store) verify(text []byte) (*goal.Document, string, error) {
 	case d.Revision.Counter > maxCounter:
 		return nil, "", fmt.Errorf("%w: its revision %s is higher than any that can have been reached", errNotOurs, d.Revision)
 	case s.Key != "" && s.Revision != d.Revision.String():
-		err = signature.ErrUnsigned // an earlier release has carried the signature of another revision along
+		err = signature.ErrUnsigned // an earlier release copied the signature of another revision
 	}
 	delete(d.Unknown, "signature")
 	if err != nil {
