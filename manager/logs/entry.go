@@ -13,21 +13,21 @@ type Kind string
 
 // The kinds of entries.
 const (
-	Line   Kind = "line"   // a line that was printed
-	Lost   Kind = "lost"   // something of a log is gone before it was read
-	Silent Kind = "silent" // a replica's unit cannot be asked: its lines come when it can
-	Live   Kind = "live"   // all that there was has been read; what follows is new
+	Line   Kind = "line"   // a printed line
+	Lost   Kind = "lost"   // part of a log was deleted before it was read
+	Silent Kind = "silent" // a replica's unit is unresponsive; its lines follow once it responds
+	Live   Kind = "live"   // all existing lines have been read; the following ones are new
 )
 
 // Entry is a line, or a notice about lines.
 type Entry struct {
 	Kind     Kind
 	Time     time.Time
-	Line     []byte // without its end
-	Partial  bool   // it is a piece of a line, which goes on
-	Bytes    int64  // of Lost; 0: unknown
+	Line     []byte // without the newline
+	Partial  bool   // part of a line that continues in the next entry
+	Bytes    int64  // lost bytes; 0: unknown
 	Why      string
-	Position string // after it: see Query.After
+	Position string // the position after it: see Query.After
 
 	label string // node, replica, component, operation and stream, as members of a JSON object
 

@@ -15,8 +15,8 @@ type piece struct {
 	from  *follower
 	chunk wire.LogChunk
 	data  []byte
-	err   error // it cannot be asked
-	end   bool  // all is read
+	err   error // why the unit cannot be read
+	end   bool  // everything was read
 }
 
 // follower reads the logs of one replica.
@@ -24,16 +24,16 @@ type follower struct {
 	place
 	replica fleet.Replica
 	key     instanceKey
-	request wire.LogsRequest // the cursors are kept up to what was given away
+	request wire.LogsRequest // its cursors advance with the delivered pieces
 	lines   []*lines         // in the request's order
 	cancel  context.CancelFunc
-	taken   chan struct{} // a piece was read, and the next may come; has room for that
+	taken   chan struct{} // signals that a piece was read; buffered
 
 	// The Reader uses the fields below.
-	pending *piece // nil: it has given none that was not read
-	live    bool   // it has nothing older, or cannot say: nobody waits for it
-	silent  bool   // that was said
-	ended   bool   // nothing more comes of it
+	pending *piece // nil: no unread piece
+	live    bool   // it has no older lines, or is unresponsive: the Reader does not wait for it
+	silent  bool   // its failure was reported
+	ended   bool   // no more pieces follow
 }
 
 // finish emits unterminated lines.
@@ -79,7 +79,7 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 	defer logs.Close()
 	for {
 		chunk, data, err := logs.Next()
-		if err == io.EOF { //nolint:errorlint // a connection that breaks may say so, too, inside another error
+		if err == io.EOF { //nolint:errorlint // a broken connection may wrap io.EOF in another error
 			return true, nil
 		}
 		if err != nil {
@@ -91,7 +91,7 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 		if !f.give(ctx, out, piece{from: f, chunk: chunk, data: data}) {
 			return true, ctx.Err()
 		}
-		if chunk.Live || chunk.Bytes > 0 { // where logs begin was said by then
+		if chunk.Live || chunk.Bytes > 0 { // the start of the logs is known by then
 			f.request.Since, f.request.Last = time.Time{}, 0
 		}
 		if !chunk.Live {
@@ -106,7 +106,7 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 }
 
 // resume lets the goroutine continue after its piece was read.
-func (f *follower) resume() { f.taken <- struct{}{} } // there is room
+func (f *follower) resume() { f.taken <- struct{}{} } // the channel has room
 
 // give passes a piece to the Reader and waits until it is read.
 func (f *follower) give(ctx context.Context, out chan<- piece, p piece) bool {

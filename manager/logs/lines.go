@@ -19,8 +19,8 @@ type lines struct {
 	stand   *standing
 	index   int // in stand
 
-	rest     []byte // of a line that has not ended
-	restEnd  cursor // after it
+	rest     []byte // an unterminated line
+	restEnd  cursor // the cursor after rest
 	restTime time.Time
 }
 
@@ -69,7 +69,7 @@ func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
 		e := l.entry(Line, c.Time)
 		e.Line = line
 		emit(e)
-		l.rest = nil // what was given stays valid
+		l.rest = nil // emitted lines stay valid
 		data = data[end+1:]
 	}
 	return nil

@@ -157,14 +157,14 @@ func (r *Reader) say(node *topology.Node, replica, why string) {
 func (r *Reader) follow(node *topology.Node, p place, wanted []int) {
 	unit, err := r.logs.fleet.Instance(node, p.instance)
 	if err != nil {
-		return // it was replaced meanwhile, which comes as a change
+		return // it was replaced meanwhile; another update will follow
 	}
 	all := r.logs.sources.of[node.Name()]
 	f := &follower{
 		place: p, replica: unit, key: keyOf(p.instance), taken: make(chan struct{}, 1), live: r.caught,
 		request: wire.LogsRequest{Instance: p.instance, Follow: r.filter.Follow},
 	}
-	if r.fresh && !r.caught { // all that a new replica has printed is new
+	if r.fresh && !r.caught { // everything that a new replica printed is new
 		f.request.Since, f.request.Last = r.filter.Since, r.last()
 	}
 	stand := r.position.of(f.key, len(all))
@@ -183,7 +183,7 @@ func (r *Reader) follow(node *topology.Node, p place, wanted []int) {
 func (r *Reader) last() int {
 	switch {
 	case !r.tail.on || r.filter.Text != "" || r.filter.Match != "" || !r.filter.Until.IsZero():
-		return 0 // how far back they are is not known
+		return 0 // it is unknown how far back the lines are
 	case r.tail.most == 0:
 		return -1
 	}
@@ -195,11 +195,11 @@ func (r *Reader) last() int {
 func (r *Reader) leave(f *follower) {
 	f.cancel()
 	if p := f.pending; p != nil {
-		_ = f.lines[p.chunk.Log].add(p.chunk, p.data, r.emit) // of its last words, what makes sense
+		_ = f.lines[p.chunk.Log].add(p.chunk, p.data, r.emit) // best effort for the last piece
 	}
 	f.finish(r.emit)
 	if f.replica.Node == nil {
-		return // it was never followed
+		return // it is not followed
 	}
 	const remembered = 32
 	if r.left = append(r.left, f.key); len(r.left) > remembered {

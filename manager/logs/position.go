@@ -66,14 +66,14 @@ func keyOf(instance string) (k instanceKey) {
 
 // position is a reader's position in every log: after the last line that was emitted or filtered out.
 type position struct {
-	sum [2]byte     // of the logs' order
-	at  []*standing // by their keys
+	sum [2]byte     // digest of the order of the logs
+	at  []*standing // sorted by key
 }
 
 // standing is the part of a position for one instance.
 type standing struct {
 	key  instanceKey
-	logs []cursor // by the sources of its node
+	logs []cursor // by index of the node's sources
 }
 
 // of returns the part for an instance; a new one at the beginning if there is none.
@@ -100,8 +100,8 @@ func compareKeys(s *standing, key instanceKey) int { return slices.Compare(s.key
 
 const (
 	positionVersion = 1
-	maxPosition     = 64 << 10 // characters of one
-	mostLogs        = 50_000   // that one can be of
+	maxPosition     = 64 << 10 // maximum length
+	mostLogs        = 50_000   // maximum number of logs
 )
 
 // String returns a compact encoding, because each line has one.

@@ -16,12 +16,12 @@ type Query struct {
 	Replica string      // address or instance; empty: all
 	Stream  wire.Stream // empty: both
 	Since   time.Time   // zero: from the oldest on
-	Until   time.Time   // and before that; zero: to the end
-	Text    string      // what a line contains
+	Until   time.Time   // exclusive end; zero: no limit
+	Text    string      // text that a line contains
 	Match   string      // a regular expression (RE2)
 	Tail    *int        // the last of these lines; nil: all
-	Follow  bool        // and those to come
-	After   string      // the position of a line: those after it, and Tail does not count
+	Follow  bool        // wait for new lines
+	After   string      // start after this position and ignore Tail
 }
 
 // The limits of a query.
@@ -34,7 +34,7 @@ const (
 type filter struct {
 	Query
 	pattern *regexp.Regexp
-	after   *position // nil: it does not say
+	after   *position // nil: not set
 }
 
 func (q Query) filter() (*filter, error) {

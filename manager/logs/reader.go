@@ -14,9 +14,9 @@ import (
 type Reader struct {
 	logs     *Logs
 	filter   *filter
-	wanted   map[string][]int // the sources of each node, by their places
+	wanted   map[string][]int // the indexes of the wanted sources, by node
 	position position
-	fresh    bool // nothing was read before: Since and Tail count
+	fresh    bool // no position was given: Since and Tail apply
 
 	ctx       context.Context //nolint:containedctx // of the followers
 	cancel    context.CancelFunc
@@ -24,18 +24,18 @@ type Reader struct {
 	running   sync.WaitGroup
 	in        chan piece
 	followers []*follower
-	left      []instanceKey    // of those that are no longer followed
-	seen      *mirror.Snapshot // when they were looked for last
+	left      []instanceKey    // keys of replicas that are no longer followed
+	seen      *mirror.Snapshot // the snapshot of the last update
 
 	out     []Entry
-	given   bool      // they were
-	holding *follower // whose piece they are of
+	given   bool      // out was returned to the caller
+	holding *follower // the follower whose piece out comes from
 	tail    tail
-	caught  bool // all that there was is read
-	over    bool // and nothing more comes
+	caught  bool // all existing lines were read
+	over    bool // no more lines will follow
 
-	look    *time.Timer // for replicas
-	looking bool        // it runs
+	look    *time.Timer // triggers the next update
+	looking bool        // look is running
 }
 
 // place is a container that is followed.
@@ -77,7 +77,7 @@ func (r *Reader) Next(ctx context.Context) ([]Entry, error) {
 		switch {
 		case first != nil:
 			r.read(first)
-			if len(r.out) == 0 { // all of it is unwanted, or kept
+			if len(r.out) == 0 { // all lines were filtered out or buffered
 				r.release()
 			}
 		case ready && r.catchUp():
@@ -197,7 +197,7 @@ func (r *Reader) receive(p piece) {
 		r.trouble(f, p.err)
 	case p.chunk.Live:
 		f.live, f.silent = true, false
-		if p.chunk.Quiet { // what has no end yet is a prompt, or the last words of a process
+		if p.chunk.Quiet { // an unterminated line is a prompt, or the last output of a process
 			f.finish(r.emit)
 		}
 	case len(p.data) > 0:

@@ -18,7 +18,7 @@ type source struct {
 // sources are the logs of an application by node, in the model's order. A log is identified by its index.
 type sources struct {
 	of  map[string][]source
-	sum [2]byte // of all their names; positions are of one order only
+	sum [2]byte // digest of all names; a position is only valid for this order
 }
 
 func newSources(app *topology.Application) sources {
