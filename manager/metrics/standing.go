@@ -59,7 +59,7 @@ func (s standing) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // what is not known yet is not waited for
+	cancel() // do not wait for unknown nodes
 	app := s.app.App(ctx, manager.StatesOnly)
 	for i := range app.Nodes {
 		n := &app.Nodes[i]
