@@ -15,14 +15,14 @@ import (
 // node is the mutable state behind a Node. The Mirror's lock guards all fields but spec.
 type node struct {
 	spec     Spec
-	looked   bool // its containers were looked for
-	waiting  int  // replicas of those found first that have neither answered nor failed
+	looked   bool // discovery has run
+	waiting  int  // replicas of the first discovery that have neither responded nor failed
 	problem  error
 	replicas map[netip.AddrPort]*place
-	missing  []*Replica // no longer found, and may go on where they are not seen
-	order    []*place   // by address; nil: it has to be made again
+	missing  []*Replica // undiscovered replicas that may still be running
+	order    []*place   // by address; nil: must be rebuilt
 	running  []netip.Addr
-	clients  func(netip.Addr) bool // whether the node's name leads to an address
+	clients  func(netip.Addr) bool // whether the node's name resolves to an address
 
 	now     *Node
 	changed bool
@@ -31,15 +31,15 @@ type node struct {
 // place is an address with its current replica and its previous one.
 type place struct {
 	now      *Replica // nil: none
-	gone     *Replica // nil: none, or too long ago
+	gone     *Replica // nil: none, or removed too long ago
 	follower *follower
-	waited   chan struct{} // closed when now changes; nil: nobody waits
-	led      bool          // the node's name leads to it
-	ended    bool          // what was heard of it last shows that its unit has ended
-	replaced bool          // it is silent, and another replica has come in its place
-	answered time.Time     // when its unit answered last
-	verified time.Time     // when Verify asked its unit last
-	doubt    string        // what came of that; empty: all that has happened is known
+	waited   chan struct{} // closed when now changes; nil: no waiter
+	led      bool          // the node's name resolves to it
+	ended    bool          // its unit is known to have exited
+	replaced bool          // it is unresponsive, and another replica replaced it
+	answered time.Time     // when its unit last responded
+	verified time.Time     // when Verify last queried its unit
+	doubt    string        // the result of the last Verify; empty: the known state is current
 }
 
 // show sets the replica of the place, or a newer version of it. The caller holds the lock.
@@ -94,7 +94,7 @@ func (m *Mirror) discover(n *node) {
 		if m.ctx.Err() != nil {
 			return
 		}
-		if problem == nil { // otherwise they are led where they were
+		if problem == nil { // otherwise keep the previous result
 			m.lead(n, clients, all)
 		}
 		m.found(n, found, err)

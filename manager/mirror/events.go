@@ -16,12 +16,12 @@ import (
 
 // The kinds of events in addition to the kinds of journal entries.
 const (
-	EventState       = "state"       // a component's state when its replica is watched from now on
-	EventUnreachable = "unreachable" // a replica's unit no longer answers
-	EventReachable   = "reachable"   // it answers again; what it has to tell follows
-	EventVanished    = "vanished"    // a replica is no longer found, or was replaced
-	EventMissing     = "missing"     // events are left out here; the states now follow
-	EventTask        = "task"        // how far a Task is; who made the Mirror tells it
+	EventState       = "state"       // a component's state when its replica starts being watched
+	EventUnreachable = "unreachable" // a replica's unit became unresponsive
+	EventReachable   = "reachable"   // it responds again; its events follow
+	EventVanished    = "vanished"    // a replica is no longer discovered, or was replaced
+	EventMissing     = "missing"     // events were dropped; the current states follow
+	EventTask        = "task"        // the progress of a Task; published by Tell
 )
 
 // Event is a change of a component or a replica.
@@ -37,14 +37,14 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
-	Task      any             `json:"task,omitempty"` // of an EventTask; the Mirror hands it on as it is
+	Task      any             `json:"task,omitempty"` // of an EventTask; opaque to the Mirror
 
-	More bool `json:"-"` // others with this ID follow: who has this one does not have all yet
+	More bool `json:"-"` // further events with this ID follow
 }
 
 // ring keeps the last events, numbered from 1. The Mirror's lock guards it.
 type ring struct {
-	epoch string // of the numbers: another Mirror has other ones
+	epoch string // identifies this Mirror's numbering
 	last  uint64
 	kept  []Event // event n is at n modulo the length
 	grown chan struct{}
@@ -90,7 +90,7 @@ var ErrBehind = errors.New("the events were not read in time")
 // behind.
 type Stream struct {
 	m    *Mirror
-	next []Event // what comes before the position
+	next []Event // initial events, before those at the position
 	at   uint64
 }
 

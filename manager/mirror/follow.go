@@ -20,11 +20,11 @@ type follower struct {
 	place  *place
 	unit   Unit
 	cancel context.CancelFunc
-	asked  bool   // it is not the first time
-	first  bool   // nothing came of it yet, and the node is not known before
-	left   string // the instance that is no longer found; empty: it is
+	asked  bool   // not the first request
+	first  bool   // the node's state is unknown until this follower's first request completes
+	left   string // the instance that is no longer discovered; empty: it is discovered
 
-	dismissed bool // the unit answered last that it waits no longer: it ends
+	dismissed bool // the unit announced its shutdown
 }
 
 // maxBackoff is the longest pause between requests to an unresponsive unit.
@@ -80,7 +80,7 @@ func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 		}
 		r.heard.Store(time.Now().UnixNano())
 		if f.dismissed = len(page.Entries) == 0 && time.Since(asked) < f.m.opts.Poll-f.m.opts.Poll/1000; f.dismissed {
-			sleep(ctx, f.m.opts.Backoff) // do not spin if the unit does not wait
+			sleep(ctx, f.m.opts.Backoff) // avoid a busy loop if the unit does not wait
 		}
 		if r, events, err = f.hear(ctx, r, page.Entries); err != nil {
 			return err
@@ -176,7 +176,7 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 	for _, e := range entries {
 		next.Seq = max(next.Seq, e.Seq)
 		switch {
-		case e.Kind == wire.EntryCheckpoint: // says what is known already
+		case e.Kind == wire.EntryCheckpoint: // contains nothing new
 		case e.Component != "":
 			next.fold(e)
 			told := next.event(string(e.Kind))
@@ -216,7 +216,7 @@ func (f *follower) take(r *Replica, events []Event) {
 		f.m.depart(f.place, fmt.Sprintf("its container was replaced: %s is now at its address", r.Instance))
 	}
 	if before.Problem == nil && before.Instance == r.Instance && before.Seq == r.Seq {
-		return // it was only heard
+		return // the unit responded without news
 	}
 	if before.Problem != nil {
 		f.m.opts.Logger.Info("unit heard", "node", r.Node, "replica", r.Address, "instance", r.Instance)

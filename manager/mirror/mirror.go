@@ -40,14 +40,14 @@ type Options struct {
 	Nodes      []Spec
 	Logger     *slog.Logger
 
-	Poll     time.Duration // how long one request to a unit waits for something to happen; 50 s
-	Backoff  time.Duration // before a unit is asked again; doubles up to 2 s; 100 ms
-	Discover time.Duration // how often the replicas of a node are looked for; 1 s
-	Probe    time.Duration // how often a standalone container is; 2 s
-	Gone     time.Duration // how long a replica that is gone is shown; 60 s
-	Missing  time.Duration // how long one may go on that fell silent and is no longer found; 5 min
-	Events   int           // how many are kept for those who come back; 10,000
-	Connect  int           // how many units or names are asked for the first time at once; 64
+	Poll     time.Duration // how long a long poll of a unit waits; 50 s
+	Backoff  time.Duration // delay before a retry; doubles up to 2 s; 100 ms
+	Discover time.Duration // interval between lookups of a node's replicas; 1 s
+	Probe    time.Duration // interval between probes of a standalone container; 2 s
+	Gone     time.Duration // how long a removed replica is shown; 60 s
+	Missing  time.Duration // how long an unresponsive, undiscovered replica counts as possibly running; 5 min
+	Events   int           // how many events are kept for reconnecting clients; 10,000
+	Connect  int           // maximum number of concurrent first requests; 64
 }
 
 func (o Options) withDefaults() Options {
@@ -68,16 +68,16 @@ func (o Options) withDefaults() Options {
 // Mirror holds the state of all units. Its methods are safe for concurrent use.
 type Mirror struct {
 	opts  Options
-	slots chan struct{} // held while something is asked for the first time
+	slots chan struct{} // limits concurrent first requests
 
 	verifying sync.Mutex // held by Verify
 
 	mu      sync.Mutex
 	nodes   []*node
 	version uint64
-	built   *Snapshot // of version; nil: somebody has to build it
+	built   *Snapshot // the snapshot of version; nil: must be rebuilt
 	events  ring
-	told    map[string]Event // by Tell, the last of each component
+	told    map[string]Event // the last event of Tell for each component
 
 	ctx     context.Context
 	end     context.CancelFunc

@@ -40,9 +40,9 @@ type Node struct {
 	Name string
 	// Known means that discovery has run, and that each unit of its first result has responded or failed to.
 	Known    bool
-	Problem  error        // why no container is found, or none of a standalone node runs
-	Replicas []*Replica   // of a toskosed node by address, those that are gone last
-	Missing  []*Replica   // were heard, are not found, and may go on where they are not seen
+	Problem  error        // why no container was found or, for a standalone node, none is running
+	Replicas []*Replica   // of a toskosed node by address, removed ones last
+	Missing  []*Replica   // known, undiscovered, and possibly still running
 	Running  []netip.Addr // of a standalone node
 }
 
@@ -59,17 +59,17 @@ func (n *Node) At(addr netip.AddrPort) *Replica {
 type Replica struct {
 	Node     string
 	Address  netip.AddrPort
-	Instance string // empty: it was never heard
+	Instance string // empty: its unit never responded
 	Booted   time.Time
 	Labels   map[string]string
 	Digest   string    // of its configuration
-	Seq      uint64    // of the last entry of its journal that is known
-	Problem  error     // why its unit cannot be heard; nil: it is
-	Since    time.Time // since when it cannot
-	Led      bool      // the node's name leads clients to it
-	Gone     time.Time // when it was no longer found, or was replaced; zero: it is there
+	Seq      uint64    // of the last known entry of its journal
+	Problem  error     // why its unit is unreachable; nil: it is reachable
+	Since    time.Time // since when it is unreachable
+	Led      bool      // the node's name resolves to it for clients
+	Gone     time.Time // when it was removed or replaced; zero: it exists
 
-	Components []*Component // by name, as it said last
+	Components []*Component // by name, as last reported
 
 	heard *atomic.Int64
 }

@@ -11,9 +11,9 @@ import (
 
 // Verification bounds.
 const (
-	evidenceAge  = time.Second     // how old the last answer of a unit may be to count as evidence
-	verifyTime   = 2 * time.Second // how long Verify waits for answers
-	verifyAtOnce = 128             // how many units it asks at the same time
+	evidenceAge  = time.Second     // maximum age of a unit's response to count as evidence
+	verifyTime   = 2 * time.Second // how long Verify waits for responses
+	verifyAtOnce = 128             // maximum number of concurrent queries
 )
 
 // Doubt is the reason why a replica's known state may be outdated.
