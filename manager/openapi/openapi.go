@@ -46,7 +46,7 @@ func guard(document map[string]any) {
 			}
 			refusals := map[string]string{"401": "Unauthorized", "408": "Incomplete", "413": "TooLarge", "429": "TooManyLogins", "503": "Unreachable"}
 			if method != "get" {
-				refusals["403"] = "Forbidden" // every role may read, and a page of another site cannot see what it has read
+				refusals["403"] = "Forbidden" // every role may read, and pages of other sites cannot see the response
 			}
 			for status, name := range refusals {
 				responses[status] = map[string]any{"$ref": "#/components/responses/" + name}
