@@ -11,8 +11,8 @@ import (
 
 // The outcomes of a run that are in no journal.
 const (
-	Refused     wire.Outcome = "refused"     // the unit did not begin it
-	Unreachable wire.Outcome = "unreachable" // whether it ran, or how it ended, is not known
+	Refused     wire.Outcome = "refused"     // the unit did not start it
+	Unreachable wire.Outcome = "unreachable" // it is unknown whether it ran or how it ended
 )
 
 // Execution is one run of an operation on the replicas of its node.
@@ -23,13 +23,13 @@ type Execution struct {
 	Interface string       `json:"interface"`
 	Operation string       `json:"operation"`
 	By        string       `json:"by,omitempty"`
-	Inputs    []string     `json:"inputs,omitempty"` // names of those overridden
+	Inputs    []string     `json:"inputs,omitempty"` // names of the overridden inputs
 	Part      *wire.Part   `json:"part,omitempty"`   // of a Task
-	Outcome   wire.Outcome `json:"outcome"`          // of the worst run; running until all have ended
+	Outcome   wire.Outcome `json:"outcome"`          // of the worst run; running until all runs have ended
 	Started   time.Time    `json:"started"`
 	Ended     time.Time    `json:"ended,omitzero"`
 	Runs      []Run        `json:"runs"`
-	Degraded  []Lack       `json:"degraded,omitempty"` // what others require and lack since it was begun
+	Degraded  []Lack       `json:"degraded,omitempty"` // requirements of others that became unmet since its start
 }
 
 // Run is the execution in one container.

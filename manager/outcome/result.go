@@ -27,7 +27,7 @@ type Log struct {
 	Replica   string `json:"replica"`
 	Text      string `json:"text"`
 	Offset    int64  `json:"offset,omitempty"`    // where to continue, if known
-	Truncated bool   `json:"truncated,omitempty"` // there was more before it
+	Truncated bool   `json:"truncated,omitempty"` // earlier output is omitted
 	Problem   string `json:"problem,omitempty"`   // why there is no text
 
 	Err error `json:"-"`
@@ -38,8 +38,8 @@ type Lack struct {
 	Component   string `json:"component"`
 	Requirement string `json:"requirement"`
 	Provider    string `json:"provider"`   // the component, container or volume that it is bound to
-	Capability  string `json:"capability"` // which that does not offer
-	Why         string `json:"why"`        // how the provider is instead
+	Capability  string `json:"capability"` // the missing capability
+	Why         string `json:"why"`        // the provider's actual state
 }
 
 // String returns text that follows "requires".
