@@ -78,8 +78,8 @@ func (k Keys) Sign(name string, d wire.Document) []byte {
 // Signed is a document with a signature.
 type Signed struct {
 	Content  []byte // without the signature
-	Revision string // that was signed: another one than the content's is a leftover of an earlier revision
-	Key      string // the id of the key that made it
+	Revision string // the signed revision; if it differs from the content's, it is left over from an earlier one
+	Key      string // the id of the signing key
 }
 
 // Verify returns the signed document, ErrUnsigned or ErrInvalid. The content is set with either error, too.
