@@ -13,7 +13,7 @@ import (
 type place struct {
 	state    string
 	open     bool
-	starting bool // what leads there is executing: only what stops may begin
+	starting bool // a start is running: only stop operations are allowed
 }
 
 // Choice is the steps that the protocol allows in a state, and their names.

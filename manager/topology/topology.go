@@ -67,7 +67,7 @@ type Component struct {
 	Model      *spec.Component
 	Node       *Node
 	Operations []Operation
-	Models     []OperationModel // these, as they are shown
+	Models     []OperationModel // the static descriptions of the operations
 
 	choices choices
 }
@@ -78,7 +78,7 @@ func (c *Component) Name() string { return c.Model.Name }
 // Application is an index of the model by name.
 type Application struct {
 	*spec.Application
-	Toskosed []*Node // those with a unit
+	Toskosed []*Node // nodes with a unit
 	Nodes    []*Node // all
 }
 
