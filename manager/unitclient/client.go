@@ -41,10 +41,10 @@ var (
 // Limits bounds the duration and size of requests. A zero field means its default.
 type Limits struct {
 	Connect time.Duration // to connect; 2 s
-	Call    time.Duration // of a request that is answered at once; 5 s
-	Stop    time.Duration // of a request that waits for processes to end; 2 min
-	Absent  time.Duration // until it is noticed that a machine which a request waits for is no longer there; 10 s
-	Answer  int64         // bytes of an answer; 8 MiB
+	Call    time.Duration // for a request with an immediate response; 5 s
+	Stop    time.Duration // for a request that waits for processes to exit; 2 min
+	Absent  time.Duration // until a vanished machine is detected during a request; 10 s
+	Answer  int64         // maximum size of a response; 8 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -111,7 +111,7 @@ func (p *Pool) Close() {
 // certificate must have.
 type Credentials struct {
 	User      string
-	Passwords func() []string // for each request; the first is used, and others where the unit refuses it
+	Passwords func() []string // read for each request; the first is used, and the others if the unit refuses it
 	Name      string
 }
 
@@ -122,7 +122,7 @@ type Client struct {
 	http        *http.Client
 	base        url.URL
 	credentials Credentials
-	last        atomic.Pointer[connection] // that a journal was asked for on
+	last        atomic.Pointer[connection] // the connection of the last journal request
 }
 
 // Client returns a client of the unit at an address.
@@ -140,7 +140,7 @@ type request struct {
 	name         string // in errors; empty: method and path
 	kind         string // media type of the body
 	body         []byte
-	once         bool // never sent again, even if the answer got lost
+	once         bool // never retried, even if the response was lost
 	header       map[string]string
 }
 
@@ -183,7 +183,7 @@ func untried(all, tried []string) (string, bool) {
 	switch {
 	case i >= 0:
 		return all[i], true
-	case len(tried) == 0: // there is none
+	case len(tried) == 0: // no password
 		return "", true
 	}
 	return "", false

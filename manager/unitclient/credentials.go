@@ -17,9 +17,9 @@ import (
 // Used is the credentials that a unit uses, for those that can be rotated, and whether it accepts the manager's.
 type Used struct {
 	wire.Credentials
-	Known       int    // how many passwords the manager has for it
-	Accepted    bool   // the newest of those is right
-	Certificate string // SHA-256 of the unit's; empty: it has none
+	Known       int    // number of passwords that the manager has for it
+	Accepted    bool   // the unit accepts the newest of them
+	Certificate string // SHA-256 of the unit's certificate; empty: none
 }
 
 // Used returns the credentials that a unit uses, over a new connection, so that all changes take effect.
@@ -61,7 +61,7 @@ func (c *Client) asked(ctx context.Context) (Used, error) {
 	if err := json.Unmarshal(data, &id); err != nil {
 		return Used{}, r.failed(fmt.Errorf("%w: %w", ErrBadAnswer, err))
 	}
-	if id.Credentials != nil { // else it is of an earlier version
+	if id.Credentials != nil { // an older unit has none
 		now.Credentials = *id.Credentials
 	}
 	return now, nil

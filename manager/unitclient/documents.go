@@ -10,7 +10,7 @@ import (
 
 const (
 	revisionHeader = "Toskose-Revision" // of the document in a body
-	replacesHeader = "Toskose-Replaces" // the revision that it replaces in any case
+	replacesHeader = "Toskose-Replaces" // the revision to replace unconditionally
 )
 
 // Document returns a document that the unit stores; faults NoDocument, NoDocuments

@@ -22,9 +22,9 @@ const Now = "now"
 
 // Page is one page of a journal.
 type Page struct {
-	Instance string       // whose journal it is
-	Reset    bool         // it does not begin at the cursor: see Journal
-	Entries  []wire.Entry // in order; empty when the wait ended first
+	Instance string       // the instance of the journal
+	Reset    bool         // it does not start at the cursor: see Journal
+	Entries  []wire.Entry // in order; empty after a timeout
 }
 
 // Journal returns the entries after a cursor (empty: from the beginning), and waits up to wait for the first. If

@@ -23,7 +23,7 @@ const (
 
 // Logs is a stream of several logs of a unit. It is not safe for concurrent use.
 type Logs struct {
-	ctx    context.Context //nolint:containedctx // of the answer, which is read piece by piece
+	ctx    context.Context //nolint:containedctx // of the response, which is read in chunks
 	cancel context.CancelFunc
 	answer *http.Response
 	body   *bufio.Reader
