@@ -11,9 +11,9 @@ type Role string
 
 // The roles. The empty role has no permissions.
 const (
-	Viewer   Role = "viewer"   // reads
-	Operator Role = "operator" // runs and stops operations, sets the goal
-	Admin    Role = "admin"    // does everything: also clears logs, makes units reload
+	Viewer   Role = "viewer"   // may read
+	Operator Role = "operator" // may run and stop operations, and set the goal
+	Admin    Role = "admin"    // may do everything, including clearing logs and reloading units
 )
 
 // Roles are all roles, in ascending order.

@@ -25,8 +25,8 @@ type Use string
 
 // The uses.
 const (
-	ForPrograms Use = ""        // shown with each request; it makes a session
-	ForBrowser  Use = "session" // kept in a cookie; it makes nothing
+	ForPrograms Use = ""        // sent with each request; can create a session
+	ForBrowser  Use = "session" // stored in a cookie; cannot create tokens or sessions
 )
 
 // ErrToken is the error of an invalid or expired token.
@@ -100,7 +100,7 @@ func (s Signer) Verify(use Use, token string, list List, now time.Time) (User, t
 	if json.Unmarshal(said, &c) != nil || c.Key != s.id || c.Use != use {
 		return User{}, time.Time{}, ErrToken
 	}
-	u, _ := list.Find(c.User) // nobody's mark fits no token
+	u, _ := list.Find(c.User) // the zero User's mark matches no token
 	if !hmac.Equal(mac, s.mac(body, u)) || u.Name == "" || u.Generation != c.Generation {
 		return User{}, time.Time{}, ErrToken
 	}
