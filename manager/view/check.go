@@ -17,8 +17,8 @@ import (
 type Request struct {
 	topology.Operation
 	Targets []netip.AddrPort
-	Force   bool // even if it requires what nothing offers, or a replica is of another version
-	Strict  bool // not if it takes from others what they require
+	Force   bool // even with unmet requirements, or on a replica of another version
+	Strict  bool // not if it withdraws capabilities that others require
 }
 
 // Check refuses an operation on a replica of another version of the application, an operation with unmet
@@ -61,7 +61,7 @@ func (l Look) foresee(req Request) (lacks []outcome.Lack, after goal.Situation) 
 	for _, target := range req.Targets {
 		at := l.Node(req.Component.Node.Name()).At(target)
 		if at == nil || !at.Reachable() || at.Component(name) == nil {
-			continue // the execution says why
+			continue // the execution records the reason
 		}
 		choice := req.Component.Choice(at.Component(name))
 		step := slices.IndexFunc(choice.Steps, func(s protocol.Step) bool { return s.Operation == req.Name })

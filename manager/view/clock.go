@@ -78,7 +78,7 @@ func (t *executionTimes) complete(c *Clock, x *wire.Execution, live bool) {
 		}
 	}
 	if x.Part != nil && t.since.IsZero() {
-		if t.since = x.Part.Since; t.since.After(c.Now()) { // by the clock of a manager that was ahead
+		if t.since = x.Part.Since; t.since.After(c.Now()) { // from a manager whose clock was ahead
 			t.since = t.started
 		}
 	}

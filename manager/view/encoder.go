@@ -12,9 +12,9 @@ import (
 // again: views are immutable, and a changed one is a new value.
 type Encoder struct {
 	mu    sync.Mutex
-	of    *Node // the first of what was encoded
+	of    *Node // the first element of the encoded list
 	last  *Encoded
-	parts map[any]*part // by the first of their replicas
+	parts map[any]*part // by their first replica
 }
 
 // Encoded is JSON with a hash that identifies it among the results of its Encoder.

@@ -14,19 +14,19 @@ import (
 // Rules evaluate the requirements between the components of the application.
 type Rules struct {
 	model   *goal.Model
-	digests map[string]string // of the configuration that each node's unit should have
+	digests map[string]string // expected digests of the units' configurations, by node
 	holds   func() *goal.Document
 	clock   *Clock
 
 	mu      sync.Mutex
-	last    *mirror.Snapshot // that was translated last
+	last    *mirror.Snapshot // the last translated snapshot
 	now     goal.Situation
 	index   map[*mirror.Replica]int // in now.Replicas
-	goal    *goal.Document          // by which Tasks were settled last
+	goal    *goal.Document          // with which Tasks were last settled
 	settled goal.Situation
 	tasks   *progress
 	times   map[string]times // of executions, by instance
-	heard   map[string]bool  // instances whose units answered when they were translated last
+	heard   map[string]bool  // instances that were reachable at the last translation
 
 	shown shown
 }
@@ -155,7 +155,7 @@ func partSince(p *wire.Part, since time.Time) *wire.Part {
 type Look struct {
 	*mirror.Snapshot
 	rules     *Rules
-	told      goal.Situation // as units say it
+	told      goal.Situation // as reported by the units
 	situation goal.Situation // with Tasks settled
 	goal      *goal.Document
 	index     map[*mirror.Replica]int

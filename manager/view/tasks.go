@@ -14,7 +14,7 @@ import (
 type progress struct {
 	of    map[string]*goal.TaskStatus
 	nodes map[string][]string // the Tasks of each node, sorted
-	due   time.Time           // when a deadline passes, which nothing else tells; zero: never
+	due   time.Time           // when the next deadline passes, since no event reports it; zero: never
 }
 
 // on appends the Tasks of a node to a list.
