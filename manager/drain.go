@@ -12,10 +12,10 @@ import (
 // Drain is a node whose containers are about to be replaced.
 type Drain struct {
 	Node      string    `json:"node"`
-	Instances []string  `json:"instances"`        // on which nothing begins
-	Underway  []Busy    `json:"underway"`         // what has not ended there
-	Silent    []string  `json:"silent,omitempty"` // who does not answer
-	Empty     bool      `json:"empty"`            // nothing runs there, and nothing begins
+	Instances []string  `json:"instances"`        // on which new operations are blocked
+	Underway  []Busy    `json:"underway"`         // executions that are still running there
+	Silent    []string  `json:"silent,omitempty"` // unresponsive replicas
+	Empty     bool      `json:"empty"`            // no operation is running there, and new ones are blocked
 	Until     time.Time `json:"until"`
 }
 

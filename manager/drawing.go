@@ -11,7 +11,7 @@ type Drawing struct {
 	Version   string                   `json:"version,omitempty"`
 	Topology  graph.Picture            `json:"topology"`
 	Protocols map[string]graph.Diagram `json:"protocols"` // by component
-	Groups    map[string][]string      `json:"groups"`    // components by the group that goals may name
+	Groups    map[string][]string      `json:"groups"`    // components by group name
 }
 
 // roomForNumbers is the space in a component's box for its state and counters.

@@ -17,36 +17,36 @@ import (
 
 // GoalRequest is a request to set a goal.
 type GoalRequest struct {
-	State  string            // of all components; empty: as States says
+	State  string            // of all components; empty: see States
 	States map[string]string // by component, container or group
-	Merge  bool              // the rest stays as it was asked for before
+	Merge  bool              // add to the current goal instead of replacing it
 	By     string
 }
 
 // GoalView is the goal, its progress and its obstacles.
 type GoalView struct {
-	State     string                 `json:"state,omitempty"`  // asked for of all components
+	State     string                 `json:"state,omitempty"`  // requested for all components
 	States    map[string]string      `json:"states,omitempty"` // by component, container or group
 	Revision  string                 `json:"revision,omitempty"`
-	Asked     string                 `json:"asked,omitempty"` // the revision that a person made; holds were added since
+	Asked     string                 `json:"asked,omitempty"` // the revision that a person set, before holds were added
 	By        string                 `json:"by,omitempty"`
 	At        time.Time              `json:"at,omitzero"`
-	Default   bool                   `json:"default,omitempty"`  // nobody set one: it is toskose.yml's
-	Holds     map[string]goal.Hold   `json:"holds,omitempty"`    // components that the goal leaves alone
-	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"`  // those it no longer does, since they were led back
-	Tasks     map[string]goal.Record `json:"tasks,omitempty"`    // what the goal keeps of tasks
-	Acting    bool                   `json:"acting"`             // false: not enough replicas have said which goal they keep
-	Lacking   []string               `json:"lacking,omitempty"`  // replicas that do not keep it yet
-	Rejected  []RejectedGoal         `json:"rejected,omitempty"` // replicas that keep one which is ignored
+	Default   bool                   `json:"default,omitempty"`  // the default goal of toskose.yml
+	Holds     map[string]goal.Hold   `json:"holds,omitempty"`    // components on hold
+	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"`  // holds that ended because people returned the components to their targets
+	Tasks     map[string]goal.Record `json:"tasks,omitempty"`    // the stored state of tasks
+	Acting    bool                   `json:"acting"`             // false: not enough replicas have reported their stored goals
+	Lacking   []string               `json:"lacking,omitempty"`  // replicas that do not store it yet
+	Rejected  []RejectedGoal         `json:"rejected,omitempty"` // replicas that store an ignored one
 	Done      bool                   `json:"done"`
-	Reached   int                    `json:"reached"` // components on replicas that are as they should be
-	Wanted    int                    `json:"wanted"`  // and all that the goal names
+	Reached   int                    `json:"reached"` // components on replicas that are in the desired state
+	Wanted    int                    `json:"wanted"`  // all components on replicas that the goal names
 	Underway  []goal.Step            `json:"underway,omitempty"`
-	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // what the plan has after that
+	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // the later steps of the plan
 	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string               `json:"notes,omitempty"`
 
-	Unconfirmed bool `json:"-"` // it would be done, but units do not confirm the states that are known
+	Unconfirmed bool `json:"-"` // the known states reach the goal, but units have not confirmed them
 }
 
 // RejectedGoal is a goal that a replica stores and the manager ignores: anyone who knows the unit's password can
@@ -62,7 +62,7 @@ type RejectedGoal struct {
 // number after their name.
 type PlanView struct {
 	Plan      *plan.Plan        `json:"plan"`
-	Targets   map[string]string `json:"targets"` // what the goal means, by component
+	Targets   map[string]string `json:"targets"` // the resulting states, by component
 	Obstacles []goal.Obstacle   `json:"obstacles,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
 }
@@ -73,8 +73,8 @@ type Goals struct {
 	fleet    *fleet.Fleet
 	rules    *view.Rules
 	keeper   *keep.Keeper
-	now      func() time.Time // by the clock that decisions are made by
-	standard string           // the goal where nobody has set one
+	now      func() time.Time // the clock for decisions
+	standard string           // the default goal
 }
 
 // Goal returns the state of the goal. Before it reports that the goal is reached, it waits up to two seconds until

@@ -17,7 +17,7 @@ import (
 type LeaseRequest struct {
 	ID         string        // the client's choice; the same id renews the lease
 	Components []string      // none: all
-	Time       time.Duration // after which it ends without a renewal
+	Time       time.Duration // until it expires without a renewal
 	By         string
 }
 
@@ -25,9 +25,9 @@ type LeaseRequest struct {
 type Lease struct {
 	ID         string   `json:"id"`
 	Components []string `json:"components"`
-	Seconds    float64  `json:"seconds"` // after which it ends without a renewal
-	Renewed    bool     `json:"renewed"` // false: it has begun now, or once more since it had ended
-	Goal       bool     `json:"goal"`    // false: there is no goal, so that nothing starts the components
+	Seconds    float64  `json:"seconds"` // until it expires without a renewal
+	Renewed    bool     `json:"renewed"` // false: it is new, or had expired and was acquired again
+	Goal       bool     `json:"goal"`    // false: there is no goal, so nothing starts the components
 }
 
 // Lease acquires or renews a lease. Without a goal it has no effect.

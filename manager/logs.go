@@ -20,8 +20,8 @@ const (
 // LogRequest selects a part of a log: from Offset or, if that is nil, the last Tail bytes.
 type LogRequest struct {
 	Stream wire.Stream
-	Tail   int64  // the last bytes; 0: DefaultLog
-	Offset *int64 // from here on
+	Tail   int64  // number of last bytes; 0: DefaultLog
+	Offset *int64 // start at this offset
 	Length int64  // bytes; 0: to the end, at most the last DefaultLog
 }
 
@@ -185,7 +185,7 @@ func (l *Logs) ClearUnitLog(ctx context.Context, nodeName, which string) ([]outc
 	return l.fleet.On(ctx, n, which, "log of the unit", func(ctx context.Context, r fleet.Replica) outcome.Result {
 		err := r.Unit.ClearUnitLog(ctx)
 		if code, _ := wire.FaultCodeOf(err); code == wire.NoFile {
-			err = nil // no log is an empty one
+			err = nil // a missing log counts as empty
 		}
 		return outcome.Result{Err: err}
 	})

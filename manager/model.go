@@ -49,7 +49,7 @@ func policy(p *spec.Policy) goal.Policy {
 		Attempts: map[protocol.Operation]int{},
 	}
 	for name, n := range p.Attempts {
-		if operation, err := protocol.ParseOperation(name); err == nil { // Validate refuses other names
+		if operation, err := protocol.ParseOperation(name); err == nil { // Validate has rejected other names
 			g.Attempts[operation] = n
 		}
 	}

@@ -21,15 +21,15 @@ import (
 type RunRequest struct {
 	Node, Component string
 	Operation       string            // "interface.operation", or the bare name where it is unique
-	ID              string            // that the caller chose: the same id is the same execution; empty: a new one
-	Key             string            // that stands for the id, of this request and no other
+	ID              string            // chosen by the caller: the same id is the same execution; empty: a new execution
+	Key             string            // idempotency key, from which the id is derived
 	Replica         string            // address or instance; empty: all
 	Inputs          map[string]string // override declared inputs
 	Timeout         time.Duration     // 0: the operation's own limit, or none
-	By              string            // who asks, for the journals
-	Force           bool              // even if it requires what nothing offers
-	Strict          bool              // not if it takes from others what they require
-	MaxUnavailable  int               // on how many replicas at the same time, and no further after a failure; 0: all
+	By              string            // the user, for the journals
+	Force           bool              // even with unmet requirements
+	Strict          bool              // not if it withdraws capabilities that others require
+	MaxUnavailable  int               // maximum number of replicas at the same time; stops after a failure; 0: all
 }
 
 // Start starts an execution and returns it once every replica has accepted or refused it, or ctx ends, which
@@ -102,7 +102,7 @@ func addresses(replicas []fleet.Replica) []netip.AddrPort {
 
 // same returns a string that is equal for identical requests.
 func (r RunRequest) same(op topology.Operation) string {
-	inputs, _ := json.Marshal(r.Inputs) // with sorted names; strings have no errors
+	inputs, _ := json.Marshal(r.Inputs) // names are sorted; strings always encode
 	return fmt.Sprintf("%q %q %q %q %s %s %d %t %t", r.Node, r.Component, op.Name, r.Replica, inputs, r.Timeout, r.MaxUnavailable, r.Force, r.Strict)
 }
 

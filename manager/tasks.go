@@ -27,7 +27,7 @@ func (a *App) tellTasks(life context.Context) {
 				Kind: mirror.EventTask, Time: began, Node: a.Goals.model.Node[name], Component: name, Why: status.Reason, Task: status,
 			})
 		}
-		rest := time.NewTimer(min(time.Since(began), 100*time.Millisecond)) // half of a core at most
+		rest := time.NewTimer(min(time.Since(began), 100*time.Millisecond)) // uses at most half of a core
 		select {
 		case <-rest.C:
 		case <-life.Done():
