@@ -7,7 +7,7 @@ import (
 	"github.com/toskose/toskose/manager/topology"
 )
 
-// UnitCredentials describe the passwords and certificates that a unit uses, for those that can be rotated. They
+// UnitCredentials describe the rotatable passwords and certificates that a unit uses. They
 // contain no secrets.
 type UnitCredentials struct {
 	Node        string   `json:"node"`

@@ -49,8 +49,8 @@ type GoalView struct {
 	Unconfirmed bool `json:"-"` // the known states reach the goal, but units have not confirmed them
 }
 
-// RejectedGoal is a goal that a replica stores and the manager ignores: anyone who knows the unit's password can
-// store one, but cannot sign it.
+// RejectedGoal is a goal that a replica stores and the manager ignores: anyone with the unit's password can store one,
+// but cannot sign it.
 type RejectedGoal struct {
 	Node     string `json:"node"`
 	Replica  string `json:"replica"`

@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Detail selects what a view contains in addition to the mirror's state.
+// Detail selects the data that a view adds to the mirror's state.
 type Detail bool
 
 // Whether to query the units for processes, for which each unit reads all of /proc.

@@ -12,7 +12,7 @@ type Certificates struct {
 	Authorities []string `json:"authorities,omitempty"` // SHA-256 of the authorities that it trusts
 }
 
-// credentials reports which passwords and certificates are in use, for those that can be rotated.
+// credentials reports which of the rotatable passwords and certificates are in use.
 type credentials struct {
 	Manager struct {
 		Passwords int  `json:"passwords"` // of its first user

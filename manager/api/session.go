@@ -30,7 +30,7 @@ func sessionOf(c access.Caller) session {
 func (s *server) getSession(r *http.Request) (reply, error) { return ok(sessionOf(callerOf(r))), nil }
 
 // signIn stores a new session in a cookie. A caller with a token gets a separate session, because responses never
-// echo what was sent. A session cannot create another session: it would never expire.
+// contain credentials from the request. A session cannot create another session: it would never expire.
 func (s *server) signIn(r *http.Request) (reply, error) {
 	caller := callerOf(r)
 	if caller.Method == access.BySession {

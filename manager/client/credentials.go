@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Credentials describe the passwords and certificates in use by the manager and the units, for those that can be
-// rotated.
+// Credentials describe the rotatable passwords and certificates that the manager
+// and the units use.
 type Credentials struct {
 	Manager ManagerCredentials `json:"manager"`
 	Units   []UnitCredentials  `json:"units"`

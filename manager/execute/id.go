@@ -24,7 +24,7 @@ const (
 	ofGoal = "goal-"
 )
 
-// CheckID returns an error that describes what is invalid about a client's id.
+// CheckID returns an error if a client's id is invalid.
 func CheckID(id string) error {
 	odd := strings.ContainsFunc(id, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_' && r != '.'

@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/manager/unitclient"
 )
 
-// Insist retries do until it succeeds, returns a fault, or the patience runs out. If there is no connection and
+// Insist retries do until it succeeds, returns a fault, or the patience runs out. If the connection fails and
 // nothing was sent before, it gives up at once: the unit has not received the request.
 func (f *Fleet) Insist(ctx context.Context, sent bool, do func() error) error {
 	var until time.Time

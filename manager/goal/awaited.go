@@ -87,7 +87,7 @@ func (w *waiting) reaches(component, container string) bool {
 	return false
 }
 
-// next returns what a component or a container directly waits for.
+// next returns the names for which a component or a container directly waits.
 func (w *waiting) next(name string) (all []string) {
 	node, isComponent := w.Node[name]
 	if !isComponent {

@@ -130,8 +130,8 @@ func (m *Model) Users(provider string) []string {
 	return all
 }
 
-// Providers returns the containers whose components, or which themselves, satisfy requirements of a container's
-// components, sorted.
+// Providers returns, sorted, the containers on which the components of a container depend: hosts of required
+// components, containers that mount required volumes, and directly required containers.
 func (m *Model) Providers(node string) []string {
 	var all []string
 	for _, name := range m.hosted[node] {

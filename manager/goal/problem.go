@@ -189,7 +189,7 @@ func (m *Model) openOn(component string, r *Replica) bool {
 }
 
 // providers returns the classes that consumers wait for: all, since a name resolves to any replica, but classes
-// with failures only if there are no others.
+// with failures only if all classes have them.
 func providers(of []*class) []*class {
 	well := slices.DeleteFunc(slices.Clone(of), func(c *class) bool { return c.failing })
 	if len(well) == 0 {

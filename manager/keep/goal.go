@@ -120,7 +120,7 @@ func fits(d *goal.Document) error {
 	return nil
 }
 
-// merge copies from the previous document whatever the request does not change.
+// merge copies the parts that the request does not change from the previous document.
 func (o Options) merge(next, before *goal.Document, ask Ask) {
 	next.Tasks, next.Leases = before.Tasks, before.Leases
 	next.Holds = before.LeasedHolds()

@@ -236,7 +236,7 @@ func (k *Keeper) document() *goal.Document {
 	return k.standard
 }
 
-// overlay adds to a situation what this Keeper knows better: its own operations, and replicas that do not store
+// overlay adds this Keeper's more recent knowledge to a situation: its own operations, and replicas that do not store
 // the goal yet. The caller holds the lock.
 func (k *Keeper) overlay(s goal.Situation) goal.Situation {
 	s.Replicas = slices.Clone(s.Replicas)

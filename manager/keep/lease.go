@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 )
 
-// leases measures how long this manager has seen no renewal of each lease. A restarted manager measures anew, so
-// that a lease can last up to twice its time.
+// leases measures how long this manager has seen no renewal of each lease. A restarted manager measures anew, which
+// extends a lease by at most its time.
 type leases map[string]lastRenewal
 
 // lastRenewal is the last renewal that this manager has seen.
@@ -56,7 +56,7 @@ func (k *Keeper) endExpired(now time.Time) {
 	}
 }
 
-// ErrNoGoal is returned when there is no goal, so that a lease would have no effect.
+// ErrNoGoal is returned when the application has no goal: a lease would have no effect.
 var ErrNoGoal = errors.New("the application has no goal: nothing starts its components automatically")
 
 // maxLeases is the maximum number of leases in a document.

@@ -118,7 +118,7 @@ func (st *store) kept(instance string) bool {
 }
 
 // voters returns the number of replicas: the discovered ones, and the ones that may still be running undiscovered.
-// A majority of them decides, so that of two managers that see different replicas only one acts.
+// A majority of them decides, so that only one of two managers acts if they see different replicas.
 func voters(s goal.Situation) int { return len(s.Replicas) + len(s.Missing) }
 
 // enough reports whether enough replicas have reported their copies.

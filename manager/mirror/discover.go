@@ -104,8 +104,8 @@ func (m *Mirror) discover(n *node) {
 	}
 }
 
-// found updates the replicas of a node. If discovery failed, it keeps the known replicas; if the name has no
-// authoritative answer, it keeps only the responsive ones.
+// found updates the replicas of a node. If discovery failed, it keeps the known replicas; after ErrUnanswered, it
+// keeps only the responsive ones.
 func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -36,8 +36,8 @@ func (n *node) unmiss(instance string) (changed bool) {
 	return len(n.missing) < before
 }
 
-// replace records that a new replica appeared: it replaces the one that has been missing the longest, since the
-// orchestrator starts replacements only for ended containers.
+// replace records that a new replica appeared: it replaces the one that has been missing the longest, as the
+// orchestrator has decided.
 func (n *node) replace(by *place) {
 	if len(n.missing) > 0 {
 		n.missing = slices.Delete(n.missing, 0, 1)

@@ -47,8 +47,8 @@ func (n *Node) Replica(addr netip.AddrPort) string {
 // IsJob reports whether the container is a job, which runs to completion without the manager.
 func (n *Node) IsJob() bool { return len(n.Model.Job) > 0 }
 
-// Unattended is the error of a request that requires a unit, for a node that has none; does describes what the
-// orchestrator does instead.
+// Unattended is the error of a request that requires a unit, for a node that has none; does describes
+// the orchestrator's action instead.
 func (n *Node) Unattended(does string) error {
 	if n.IsJob() {
 		return &outcome.Error{Kind: outcome.ErrJob, Detail: fmt.Sprintf("node %q is a job, run by its orchestrator: the manager has no part in it", n.Name())}

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Used is the credentials that a unit uses, for those that can be rotated, and whether it accepts the manager's.
+// Used describes the rotatable credentials that a unit uses, and whether it accepts the manager's.
 type Used struct {
 	wire.Credentials
 	Known       int    // number of passwords that the manager has for it

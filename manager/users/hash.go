@@ -52,7 +52,7 @@ func HashWith(password string, salt []byte) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum))
 }
 
-// nobody is a hash that is verified for unknown users, so that they take as long.
+// nobody holds a hash that Verify uses for unknown users, so that they take as long.
 var nobody = fmt.Sprintf(hashForm, argon2.Version, standard.memory, standard.passes, standard.lanes,
 	base64.RawStdEncoding.EncodeToString(make([]byte, saltLength)), base64.RawStdEncoding.EncodeToString(make([]byte, hashLength)))
 

@@ -162,7 +162,7 @@ type Look struct {
 	tasks     *progress
 }
 
-// Goal returns the document by which Tasks are shown; nil if there is no goal or no Task.
+// Goal returns the document by which Tasks are shown; nil without a goal or Tasks.
 func (l Look) Goal() *goal.Document { return l.goal }
 
 // Situation returns the state in the form that package goal uses.
