@@ -43,7 +43,7 @@ const (
 	ByCertificate Method = "certificate"
 )
 
-// Caller is who a request is from.
+// Caller is the authenticated user of a request.
 type Caller struct {
 	Name    string
 	Role    users.Role

@@ -108,7 +108,7 @@ type linePage struct {
 	Next  string            `json:"next"`            // where to continue
 }
 
-// getLines answers with a page of lines, as JSON or as text.
+// getLines returns a page of lines, as JSON or as text.
 func (s *server) getLines(r *http.Request) (reply, error) {
 	query, err := linesQuery(r)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 type Document struct {
 	Revision wire.Revision     `json:"revision"`
 	Asked    wire.Revision     `json:"asked"`        // the revision that a person set; adding holds does not change it
-	By       string            `json:"by,omitempty"` // who set it
+	By       string            `json:"by,omitempty"` // the user who set it
 	At       time.Time         `json:"at,omitzero"`
 	All      string            `json:"all,omitempty"`    // the state of components that States does not name
 	States   map[string]string `json:"states,omitempty"` // by component, container or group
