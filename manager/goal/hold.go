@@ -54,7 +54,8 @@ func (m *Model) resumed(d *Document, s Situation) map[string]Hold {
 }
 
 // back returns the last operation by which a person returned a component to its target since its hold began; false
-// if there is none, or a replica is not at the target.
+// if there is none, or an
+// operable replica is not at the target.
 func (m *Model) back(s Situation, name, target string, since Hold) (last Hold, ok bool) {
 	for _, i := range s.of(m.Node[name]) {
 		r := &s.Replicas[i]

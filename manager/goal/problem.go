@@ -198,7 +198,7 @@ func providers(of []*class) []*class {
 	return well
 }
 
-// nearest returns the first class that satisfies a binding, if there is one.
+// nearest returns the first class that satisfies a binding, or all classes if none does.
 func (m *Model) nearest(s Situation, of []*class, b plan.Binding) []*class {
 	i := slices.IndexFunc(of, func(c *class) bool {
 		return len(c.replicas) > 0 && m.replicaOffers(&s.Replicas[c.replicas[0]], b, nil)

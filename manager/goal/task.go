@@ -86,7 +86,7 @@ func (m *Model) settled(s Situation, d *Document, targets map[string]string) (Si
 	return s, all
 }
 
-// onward reports whether a Task must be completed to reach a target, or has no target.
+// onward reports whether completing a Task brings it closer to a target; true without a target.
 func (m *Model) onward(task, target string) bool {
 	before, after, _ := m.taskStates(task)
 	return target == "" || target == after || m.distance(task, after, target) < m.distance(task, before, target)

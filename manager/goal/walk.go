@@ -148,7 +148,8 @@ func (t *turn) standOn(l *leg, i int) stand {
 }
 
 // position returns how many steps lead to an element's position: the number before if it fits, otherwise a higher
-// one, otherwise a lower one. A start that left no processes also counts as made.
+// one, otherwise a lower one. Positions that also match in whether
+// processes of the start are running take precedence.
 func (l *leg) position(before int, is stand) (at int, ok bool) {
 	for _, same := range []func(stand) bool{
 		func(s stand) bool { return s == is },

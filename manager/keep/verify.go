@@ -107,9 +107,9 @@ func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) e
 // errNotOurs is part of every error about a document that the manager ignores.
 var errNotOurs = errors.New("it is ignored")
 
-// verify returns a document and the id of the key that signed it. Errors wrap errNotOurs. For a document of an
-// earlier release the error also wraps signature.ErrUnsigned, and the document is returned too. Any other error is
-// about a signed document.
+// verify returns a document and the id of the key that signed it. Errors about foreign documents wrap errNotOurs.
+// For a document of an earlier release the error also wraps signature.ErrUnsigned, and the document is returned
+// too. Any other error is about a signed document.
 func (st *store) verify(text []byte) (*goal.Document, string, error) {
 	keys := st.keys()
 	s, err := signature.Signed{Content: text}, error(nil)
