@@ -26,22 +26,22 @@ type Containers = mirror.Containers
 // Options configure an App. A zero duration or number means its default.
 type Options struct {
 	Containers Containers
-	Passwords  func(node string) []string // of a unit, for each request: the first is used, and others where the unit refuses it
-	// SecretKey reads the file with the secrets that documents are signed with, one a line; the
-	// first is the current one. nil: documents are neither signed nor verified.
+	Passwords  func(node string) []string // of a unit, read for each request: the first is used, and the others if the unit refuses it
+	// SecretKey reads the file with the secrets that sign documents, one per line; the first is the current one. If
+	// nil, documents are neither signed nor verified.
 	SecretKey func() ([]byte, error)
-	// Audit is called with what belongs in the audit log and is not a request; nil: nothing is.
+	// Audit receives audit log entries that are not about requests; it may be nil.
 	Audit  func(keep.Notice)
-	Clock  *view.Clock // that decisions are made by; nil: one that begins now
+	Clock  *view.Clock // the clock for decisions; nil: a new one
 	Limits unitclient.Limits
 	TLS    *tls.Config // for requests to units; nil: plain HTTP
 	Logger *slog.Logger
 
-	Poll     time.Duration // how long one request to a unit waits for something to happen; 50 s
-	Patience time.Duration // how long a unit may be silent while it executes; 30 s
-	Backoff  time.Duration // before a request is sent again; doubles up to 2 s; 100 ms
-	Discover time.Duration // how often the replicas of a node are looked for; 1 s
-	Settle   time.Duration // how long an answer waits until reads show what it says; 1 s
+	Poll     time.Duration // how long a long poll of a unit waits; 50 s
+	Patience time.Duration // how long a unit may be unresponsive during an execution; 30 s
+	Backoff  time.Duration // delay before a retry; doubles up to 2 s; 100 ms
+	Discover time.Duration // interval between lookups of a node's replicas; 1 s
+	Settle   time.Duration // how long a response is delayed until reads show its effect; 1 s
 	Remember int           // how many ended executions are kept; 1,000
 }
 
@@ -85,7 +85,7 @@ type App struct {
 	drawing Drawing
 }
 
-// New returns the manager of an application whose document is valid.
+// New returns the manager of an application. The application's document must be valid.
 func New(app *spec.Application, opts Options) (*App, error) {
 	opts = opts.withDefaults()
 	if opts.Containers == nil {
@@ -120,6 +120,5 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	return a, nil
 }
 
-// Close ends every wait. What the units are executing goes on there, and their
-// journals record how it ends.
+// Close ends every wait. Running executions continue on the units, and their journals record how they end.
 func (a *App) Close() { a.fleet.Close() }

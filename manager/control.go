@@ -16,14 +16,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Control ends and signals what runs.
+// Control stops and signals operations.
 type Control struct {
 	model *topology.Application
 	fleet *fleet.Fleet
 }
 
-// Stop stops an operation and every process that it left, on all replicas or
-// one, and waits for their end. It cancels an execution that is under way.
+// Stop stops an operation and its remaining processes, on all replicas or one, and waits until they have exited.
+// It cancels a running execution.
 func (c *Control) Stop(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
 	op, err := c.model.Operation(nodeName, componentName, name)
 	if err != nil {
@@ -55,7 +55,7 @@ func stop(ctx context.Context, f *fleet.Fleet, op topology.Operation, r fleet.Re
 	return r.Unit.Stop(ctx, op.Process())
 }
 
-// StopAll stops every operation that runs on a node, on all replicas or one.
+// StopAll stops every running operation of a node, on all replicas or one.
 func (c *Control) StopAll(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
 	n, err := c.model.Node(nodeName)
 	if err != nil {
@@ -68,8 +68,8 @@ func (c *Control) StopAll(ctx context.Context, nodeName, which string) ([]outcom
 	})
 }
 
-// notStopped returns an error that names the processes that could not be
-// stopped, not counting those that had ended already.
+// notStopped returns an error that names the processes that could not be stopped, except for processes that had
+// already exited.
 func notStopped(statuses []wire.ProcessStatus) error {
 	var names []string
 	for _, s := range statuses {
@@ -102,9 +102,8 @@ func (c *Control) Signal(ctx context.Context, nodeName, componentName, name, whi
 	})
 }
 
-// Reload makes all units read their configuration again, and returns the groups
-// that differ from what is in use. What needs no restart takes effect; nothing is
-// started or stopped.
+// Reload makes all units read their configuration again, and returns the groups that differ from the active
+// configuration. Changes that need no restart take effect; nothing is started or stopped.
 func (c *Control) Reload(ctx context.Context) ([]outcome.Result, error) {
 	var results []outcome.Result
 	for _, part := range fleet.Each(c.model.Toskosed, func(n *topology.Node) []outcome.Result {

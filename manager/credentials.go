@@ -7,20 +7,20 @@ import (
 	"github.com/toskose/toskose/manager/topology"
 )
 
-// UnitCredentials are what a unit uses of the passwords and certificates that may change while
-// it runs. Nothing in it is secret.
+// UnitCredentials describe the rotatable passwords and certificates that a unit uses. They
+// contain no secrets.
 type UnitCredentials struct {
 	Node        string   `json:"node"`
 	Replica     string   `json:"replica"`
-	Passwords   int      `json:"passwords"`             // that it accepts; 0: it does not read them again
-	Known       int      `json:"known"`                 // that the manager has for it
-	Accepted    bool     `json:"accepted"`              // it accepts the newest of those
-	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own
-	Authorities []string `json:"authorities,omitempty"` // SHA-256 of those whose certificates it accepts
-	Problem     string   `json:"problem,omitempty"`     // why it cannot be asked
+	Passwords   int      `json:"passwords"`             // number of accepted passwords; 0: it does not reload them
+	Known       int      `json:"known"`                 // number of passwords that the manager has for it
+	Accepted    bool     `json:"accepted"`              // it accepts the newest of them
+	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own certificate
+	Authorities []string `json:"authorities,omitempty"` // SHA-256 of the authorities that it trusts
+	Problem     string   `json:"problem,omitempty"`     // why it cannot be queried
 }
 
-// Credentials asks the units of all replicas that are there, each on a new connection.
+// Credentials queries the units of all current replicas, each over a new connection.
 func (a *App) Credentials(ctx context.Context) []UnitCredentials {
 	all := []UnitCredentials{}
 	now := a.fleet.Complete(ctx)

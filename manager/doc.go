@@ -1,15 +1,12 @@
-// Package manager is the application as its API has it: it names nodes, components
-// and operations, shows where they stand, runs operations on them, and keeps the
-// application as its goal says. What it shows is what manager/mirror knows; no unit
-// is asked for a state. The units' journals are the truth, and the goal is a document
-// that the units keep, so an App that begins again has lost nothing.
+// Package manager implements the operations of the API: it names nodes, components and operations, shows their
+// states, runs operations, and reconciles the application with its goal. It shows the state in manager/mirror and
+// queries no unit for it. The units' journals are the source of truth, and the units store the goal, so an App
+// loses nothing when it restarts.
 //
-// An App has the containers of the application (manager/fleet), the executions that
-// it began (manager/execute), and a keeper of the goal (manager/keep), each with
-// goroutines of its own: they outlive the request that began them and end with Close.
-// Any other goroutine ends with the call that started it. What belongs to the goal, to
-// ending operations and to logs is in parts of the App, which have its methods for them.
+// An App owns the application's containers (manager/fleet), its executions (manager/execute), and the goal's
+// keeper (manager/keep). Their goroutines outlive the request that started them and end with Close. Any other
+// goroutine ends with the call that started it. The App's parts have the methods for the goal, for stopping
+// operations and for logs.
 //
-// Every error of an App's methods is, or wraps, an *outcome.Error of one of its
-// kinds, or is a context's.
+// Every error of an App's methods is, or wraps, an *outcome.Error of one of its kinds, or is a context's error.
 package manager

@@ -12,10 +12,10 @@ import (
 // Drain is a node whose containers are about to be replaced.
 type Drain struct {
 	Node      string    `json:"node"`
-	Instances []string  `json:"instances"`        // on which nothing begins
-	Underway  []Busy    `json:"underway"`         // what has not ended there
-	Silent    []string  `json:"silent,omitempty"` // who does not answer
-	Empty     bool      `json:"empty"`            // nothing runs there, and nothing begins
+	Instances []string  `json:"instances"`        // on which new operations are blocked
+	Underway  []Busy    `json:"underway"`         // executions that are still running there
+	Silent    []string  `json:"silent,omitempty"` // unresponsive replicas
+	Empty     bool      `json:"empty"`            // no operation is running there, and new ones are blocked
 	Until     time.Time `json:"until"`
 }
 
@@ -27,9 +27,9 @@ type Busy struct {
 	By        string `json:"by,omitempty"`
 }
 
-// Drain has no operation begin on the replicas of a node that are there, for so long unless
-// it is asked for again, and returns what still runs there. What people ask for waits, also
-// for the replicas that take their place, until EndDrain.
+// Drain blocks new operations on the current replicas of a node until the lease expires, and returns the
+// executions that still run there; another call extends the lease. Requests to run operations wait until EndDrain,
+// also those for the replacements of these replicas.
 func (a *App) Drain(ctx context.Context, node string, lease time.Duration) (Drain, error) {
 	n, err := a.model.Node(node)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *App) Drain(ctx context.Context, node string, lease time.Duration) (Drai
 	return out, nil
 }
 
-// EndDrain has operations begin again on a node.
+// EndDrain allows operations on a node again.
 func (a *App) EndDrain(node string) error {
 	n, err := a.model.Node(node)
 	if err != nil {

@@ -5,17 +5,16 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// Drawing is the topology and the protocols of its components, laid out for pages that
-// draw them. It does not change.
+// Drawing is the layout of the topology and of the components' protocols, for pages that draw them. It is static.
 type Drawing struct {
 	Name      string                   `json:"name"`
 	Version   string                   `json:"version,omitempty"`
 	Topology  graph.Picture            `json:"topology"`
 	Protocols map[string]graph.Diagram `json:"protocols"` // by component
-	Groups    map[string][]string      `json:"groups"`    // components by the group that goals may name
+	Groups    map[string][]string      `json:"groups"`    // components by group name
 }
 
-// roomForNumbers is what a component's box has for its state and its numbers.
+// roomForNumbers is the space in a component's box for its state and counters.
 var roomForNumbers = graph.Room{Width: 196, Height: 36}
 
 func newDrawing(app *spec.Application) Drawing {
@@ -32,5 +31,5 @@ func newDrawing(app *spec.Application) Drawing {
 	return d
 }
 
-// Drawing returns how the application is drawn.
+// Drawing returns the layout of the application.
 func (a *App) Drawing() Drawing { return a.drawing }

@@ -15,42 +15,42 @@ import (
 	"github.com/toskose/toskose/spec/plan"
 )
 
-// GoalRequest asks for a goal.
+// GoalRequest is a request to set a goal.
 type GoalRequest struct {
-	State  string            // of all components; empty: as States says
+	State  string            // of all components; empty: see States
 	States map[string]string // by component, container or group
-	Merge  bool              // the rest stays as it was asked for before
+	Merge  bool              // add to the current goal instead of replacing it
 	By     string
 }
 
-// GoalView is the goal, how far it is and what is in its way.
+// GoalView is the goal, its progress and its obstacles.
 type GoalView struct {
-	State     string                 `json:"state,omitempty"`  // asked for of all components
+	State     string                 `json:"state,omitempty"`  // requested for all components
 	States    map[string]string      `json:"states,omitempty"` // by component, container or group
 	Revision  string                 `json:"revision,omitempty"`
-	Asked     string                 `json:"asked,omitempty"` // the revision that a person made; holds were added since
+	Asked     string                 `json:"asked,omitempty"` // the revision that a person set, before holds were added
 	By        string                 `json:"by,omitempty"`
 	At        time.Time              `json:"at,omitzero"`
-	Default   bool                   `json:"default,omitempty"`  // nobody set one: it is toskose.yml's
-	Holds     map[string]goal.Hold   `json:"holds,omitempty"`    // components that the goal leaves alone
-	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"`  // those it no longer does, since they were led back
-	Tasks     map[string]goal.Record `json:"tasks,omitempty"`    // what the goal keeps of tasks
-	Acting    bool                   `json:"acting"`             // false: not enough replicas have said which goal they keep
-	Lacking   []string               `json:"lacking,omitempty"`  // replicas that do not keep it yet
-	Rejected  []RejectedGoal         `json:"rejected,omitempty"` // replicas that keep one which is ignored
+	Default   bool                   `json:"default,omitempty"`  // the default goal of toskose.yml
+	Holds     map[string]goal.Hold   `json:"holds,omitempty"`    // components on hold
+	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"`  // holds that ended because people returned the components to their targets
+	Tasks     map[string]goal.Record `json:"tasks,omitempty"`    // the stored state of tasks
+	Acting    bool                   `json:"acting"`             // false: not enough replicas have reported their stored goals
+	Lacking   []string               `json:"lacking,omitempty"`  // replicas that do not store it yet
+	Rejected  []RejectedGoal         `json:"rejected,omitempty"` // replicas that store an ignored one
 	Done      bool                   `json:"done"`
-	Reached   int                    `json:"reached"` // components on replicas that are as they should be
-	Wanted    int                    `json:"wanted"`  // and all that the goal names
+	Reached   int                    `json:"reached"` // components on replicas that are in the desired state
+	Wanted    int                    `json:"wanted"`  // all components on replicas that the goal names
 	Underway  []goal.Step            `json:"underway,omitempty"`
-	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // what the plan has after that
+	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // the later steps of the plan
 	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string               `json:"notes,omitempty"`
 
-	Unconfirmed bool `json:"-"` // it would be done, but units do not confirm the states that are known
+	Unconfirmed bool `json:"-"` // the known states reach the goal, but units have not confirmed them
 }
 
-// RejectedGoal says that a replica keeps a goal which the manager ignores: anyone who knows
-// the password of its unit can store one there, but cannot sign it.
+// RejectedGoal is a goal that a replica stores and the manager ignores: anyone with the unit's password can store one,
+// but cannot sign it.
 type RejectedGoal struct {
 	Node     string `json:"node"`
 	Replica  string `json:"replica"`
@@ -58,27 +58,27 @@ type RejectedGoal struct {
 	Why      string `json:"why"`
 }
 
-// PlanView is the way from now to a goal. Replicas of a node that stand alike are
-// one element of it; the others have a number after their name.
+// PlanView is the plan for a goal. Replicas of a node in the same state share one element; the others have a
+// number after their name.
 type PlanView struct {
 	Plan      *plan.Plan        `json:"plan"`
-	Targets   map[string]string `json:"targets"` // what the goal means, by component
+	Targets   map[string]string `json:"targets"` // the resulting states, by component
 	Obstacles []goal.Obstacle   `json:"obstacles,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Goals is where the application should be, and how far it is.
+// Goals sets the goal and reports its progress.
 type Goals struct {
 	model    *goal.Model
 	fleet    *fleet.Fleet
 	rules    *view.Rules
 	keeper   *keep.Keeper
-	now      func() time.Time // by the clock that decisions are made by
-	standard string           // the goal where nobody has set one
+	now      func() time.Time // the clock for decisions
+	standard string           // the default goal
 }
 
-// Goal returns the state of the goal. Where it would say that the goal is reached, it first
-// makes sure that all units confirm it, for two seconds at most.
+// Goal returns the state of the goal. Before it reports that the goal is reached, it waits up to two seconds until
+// all units have confirmed their states.
 func (g *Goals) Goal() GoalView {
 	const tries, pause = 3, time.Second
 	for try := 1; ; try++ {
@@ -108,8 +108,7 @@ func (g *Goals) Goal() GoalView {
 	}
 }
 
-// withdraw counts the components of replicas that may no longer be in their states as not
-// reached.
+// withdraw counts components of replicas whose state is uncertain as not reached.
 func (v *GoalView) withdraw(doubts []mirror.Doubt, targets map[string]string) {
 	v.Obstacles = slices.Clone(v.Obstacles)
 	for _, doubt := range doubts {
@@ -146,12 +145,12 @@ func goalView(s keep.Status) GoalView {
 	return v
 }
 
-// spreadTime is how long an answer waits until more than half of the replicas keep a goal.
+// spreadTime is how long a request waits until a majority of the replicas stores a goal.
 const spreadTime = 5 * time.Second
 
-// SetGoal makes a goal the one that holds. What the application does not have is in the
-// view's notes: a manager of another version may know it. kept is false where not more than half of
-// the replicas keep it yet: those that lack it are in the view.
+// SetGoal sets the goal. Names that the application does not have are listed in the view's notes: a manager of
+// another version may know them. kept is false if a majority of the replicas does not store the goal yet; the view
+// lists the missing ones.
 func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept bool, err error) {
 	if req.State == "" && len(req.States) == 0 {
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
@@ -161,7 +160,7 @@ func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, ke
 	})
 }
 
-// ResumeGoal ends holds: of the components given, or all.
+// ResumeGoal removes the holds of the given components, or all.
 func (g *Goals) ResumeGoal(ctx context.Context, components []string, by string) (view GoalView, kept bool, err error) {
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
 		return g.keeper.Resume(ctx, components, by, g.now())
@@ -185,8 +184,7 @@ func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.S
 	return goalView(s), true, nil
 }
 
-// Plan returns the way from now to a goal that is not set, or, without one, to
-// the one that is.
+// Plan returns the plan for a goal without setting it, or, if the request is empty, for the current goal.
 func (g *Goals) Plan(ctx context.Context, req GoalRequest) PlanView {
 	document := &goal.Document{All: req.State, States: req.States}
 	if status := g.keeper.Status(); req.State == "" && len(req.States) == 0 {

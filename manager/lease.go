@@ -13,24 +13,24 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 )
 
-// LeaseRequest requests that the goal leaves components alone until the lease ends.
+// LeaseRequest is a request to put components on hold until the lease ends.
 type LeaseRequest struct {
 	ID         string        // the client's choice; the same id renews the lease
 	Components []string      // none: all
-	Time       time.Duration // after which it ends without a renewal
+	Time       time.Duration // until it expires without a renewal
 	By         string
 }
 
-// Lease is a lease that was begun or renewed.
+// Lease is a lease that was acquired or renewed.
 type Lease struct {
 	ID         string   `json:"id"`
 	Components []string `json:"components"`
-	Seconds    float64  `json:"seconds"` // after which it ends without a renewal
-	Renewed    bool     `json:"renewed"` // false: it has begun now, or once more since it had ended
-	Goal       bool     `json:"goal"`    // false: there is no goal, so that nothing starts the components
+	Seconds    float64  `json:"seconds"` // until it expires without a renewal
+	Renewed    bool     `json:"renewed"` // false: it is new, or had expired and was acquired again
+	Goal       bool     `json:"goal"`    // false: there is no goal, so nothing starts the components
 }
 
-// Lease begins or renews a lease. Where there is no goal, it keeps nothing.
+// Lease acquires or renews a lease. Without a goal it has no effect.
 func (g *Goals) Lease(ctx context.Context, req LeaseRequest) (Lease, error) {
 	if len(req.Components) == 0 {
 		req.Components = slices.Sorted(maps.Keys(g.model.Node))
@@ -52,7 +52,8 @@ func (g *Goals) Lease(ctx context.Context, req LeaseRequest) (Lease, error) {
 	return l, err
 }
 
-// EndLease ends a lease: the goal has its components again. It is no error if there is none.
+// EndLease releases a lease, so that its components are reconciled again. It returns no error if the lease does
+// not exist.
 func (g *Goals) EndLease(ctx context.Context, id string) error {
 	err := g.revise(ctx, func(ctx context.Context) error { return g.keeper.EndLease(ctx, id, g.now()) })
 	if errors.Is(err, keep.ErrNoGoal) {

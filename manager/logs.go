@@ -11,19 +11,17 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// MaxLog is the most bytes of a log in one answer, and DefaultLog the number if
-// none is given.
+// MaxLog is the maximum number of bytes of a log in one response; DefaultLog is the default.
 const (
 	MaxLog     = 1 << 20
 	DefaultLog = 64 << 10
 )
 
-// LogRequest selects a part of a log, from Offset unless it is nil, else the last
-// Tail bytes.
+// LogRequest selects a part of a log: from Offset or, if that is nil, the last Tail bytes.
 type LogRequest struct {
 	Stream wire.Stream
-	Tail   int64  // the last bytes; 0: DefaultLog
-	Offset *int64 // from here on
+	Tail   int64  // number of last bytes; 0: DefaultLog
+	Offset *int64 // start at this offset
 	Length int64  // bytes; 0: to the end, at most the last DefaultLog
 }
 
@@ -95,7 +93,7 @@ func readLog(ctx context.Context, op topology.Operation, r fleet.Replica, req Lo
 	return outcome.Log{Text: tail.Data, Offset: tail.Offset, Truncated: cut}, err
 }
 
-// UnitLog reads the log of a node's units themselves.
+// UnitLog reads the units' own logs on a node.
 func (l *Logs) UnitLog(ctx context.Context, nodeName, which string, req LogRequest) ([]outcome.Log, error) {
 	n, err := l.model.Node(nodeName)
 	if err != nil {
@@ -147,14 +145,14 @@ func readLogs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which strin
 	return nil, failed
 }
 
-// LineReader gives lines; see logs.Reader.
+// LineReader reads lines; see logs.Reader.
 type LineReader interface {
 	Next(ctx context.Context) ([]logs.Entry, error)
 	Position() string
 	Close()
 }
 
-// Lines begins to read what operations print; see logs.Open.
+// Lines opens the output of operations as lines; see logs.Open.
 func (l *Logs) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
 	r, err := l.lines.Open(ctx, q)
 	if err != nil {
@@ -178,7 +176,7 @@ func (l *Logs) ClearLog(ctx context.Context, nodeName, componentName, name, whic
 	})
 }
 
-// ClearUnitLog empties the log of a node's units themselves.
+// ClearUnitLog empties the units' own logs on a node.
 func (l *Logs) ClearUnitLog(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
 	n, err := l.model.Node(nodeName)
 	if err != nil {
@@ -187,7 +185,7 @@ func (l *Logs) ClearUnitLog(ctx context.Context, nodeName, which string) ([]outc
 	return l.fleet.On(ctx, n, which, "log of the unit", func(ctx context.Context, r fleet.Replica) outcome.Result {
 		err := r.Unit.ClearUnitLog(ctx)
 		if code, _ := wire.FaultCodeOf(err); code == wire.NoFile {
-			err = nil // no log is an empty one
+			err = nil // a missing log counts as empty
 		}
 		return outcome.Result{Err: err}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// goalModel returns the application as goals know it.
+// goalModel returns the application as a goal.Model.
 func goalModel(app *spec.Application) *goal.Model {
 	m := goal.Model{
 		Elements: plan.Elements(app), Node: map[string]string{}, Groups: map[string][]string{}, Policies: map[string]goal.Policy{},
@@ -49,14 +49,14 @@ func policy(p *spec.Policy) goal.Policy {
 		Attempts: map[protocol.Operation]int{},
 	}
 	for name, n := range p.Attempts {
-		if operation, err := protocol.ParseOperation(name); err == nil { // Validate refuses other names
+		if operation, err := protocol.ParseOperation(name); err == nil { // Validate has rejected other names
 			g.Attempts[operation] = n
 		}
 	}
 	return g
 }
 
-// digests returns the digest that the configuration of each node's unit should have.
+// digests returns the expected digest of each node's unit configuration.
 func digests(app *spec.Application) map[string]string {
 	all := map[string]string{}
 	for _, n := range app.Nodes {

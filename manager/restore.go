@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// KeptGoal is what a GoalView has shown of a goal that somebody set.
+// KeptGoal is an explicitly set goal, as an earlier GoalView showed it.
 type KeptGoal struct {
 	Revision wire.Revision        `json:"revision"`
 	Asked    wire.Revision        `json:"asked"`
@@ -24,9 +24,8 @@ type KeptGoal struct {
 	Tasks map[string]goal.Record `json:"tasks"`
 }
 
-// RestoreGoal makes a goal the current one that a manager of this application showed
-// before, unless a newer one is known. The caller is who has set it, and the manager
-// assigns its revision. The view shows the current goal.
+// RestoreGoal sets a goal that a manager of this application showed before, unless a newer one is known. The goal
+// is attributed to the caller, and the manager assigns a new revision. The view shows the current goal.
 func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal, by string) (view GoalView, kept bool, err error) {
 	if was.Revision.ID == "" {
 		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "a goal is restored with the revision that it had"}

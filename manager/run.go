@@ -17,27 +17,26 @@ import (
 	"github.com/toskose/toskose/manager/view"
 )
 
-// RunRequest asks for one execution of an operation.
+// RunRequest is a request for one execution of an operation.
 type RunRequest struct {
 	Node, Component string
 	Operation       string            // "interface.operation", or the bare name where it is unique
-	ID              string            // that the caller chose: the same id is the same execution; empty: a new one
-	Key             string            // that stands for the id, of this request and no other
+	ID              string            // chosen by the caller: the same id is the same execution; empty: a new execution
+	Key             string            // idempotency key, from which the id is derived
 	Replica         string            // address or instance; empty: all
 	Inputs          map[string]string // override declared inputs
 	Timeout         time.Duration     // 0: the operation's own limit, or none
-	By              string            // who asks, for the journals
-	Force           bool              // even if it requires what nothing offers
-	Strict          bool              // not if it takes from others what they require
-	MaxUnavailable  int               // on how many replicas at the same time, and no further after a failure; 0: all
+	By              string            // the user, for the journals
+	Force           bool              // even with unmet requirements
+	Strict          bool              // not if it withdraws capabilities that others require
+	MaxUnavailable  int               // maximum number of replicas at the same time; stops after a failure; 0: all
 }
 
-// Start begins an execution and returns it once every replica has accepted or
-// refused it, or ctx ends, which cancels nothing. The error is about the request;
-// the execution's own is its Err.
+// Start starts an execution and returns it once every replica has accepted or refused it, or ctx ends, which
+// cancels nothing. The error is about the request; the execution's own is its Err.
 //
-// It waits while the node is drained. What others offer that are drained is not missing, it
-// only comes later.
+// Start waits while the node is drained. Capabilities of drained components count as available: they return when
+// the drain ends.
 func (a *App) Start(ctx context.Context, req RunRequest) (outcome.Execution, error) {
 	op, err := a.model.Operation(req.Node, req.Component, req.Operation)
 	if err != nil {
@@ -101,13 +100,13 @@ func addresses(replicas []fleet.Replica) []netip.AddrPort {
 	return all
 }
 
-// same is equal for requests that are the same.
+// same returns a string that is equal for identical requests.
 func (r RunRequest) same(op topology.Operation) string {
-	inputs, _ := json.Marshal(r.Inputs) // with sorted names; strings have no errors
+	inputs, _ := json.Marshal(r.Inputs) // names are sorted; strings always encode
 	return fmt.Sprintf("%q %q %q %q %s %s %d %t %t", r.Node, r.Component, op.Name, r.Replica, inputs, r.Timeout, r.MaxUnavailable, r.Force, r.Strict)
 }
 
-// chosen returns the id that a caller chose, as such or by a key; empty: neither.
+// chosen returns the client's id, or the id derived from its idempotency key; empty if there is neither.
 func chosen(e *execute.Engine, req RunRequest, same string) (string, error) {
 	switch {
 	case req.ID != "" && req.Key != "":
@@ -124,24 +123,24 @@ func chosen(e *execute.Engine, req RunRequest, same string) (string, error) {
 	return id, nil
 }
 
-// Wait waits for the end of an execution that this manager began. If ctx or the
-// App ends first, it returns the execution as it is, and an error.
+// Wait waits for the end of an execution that this manager started. If ctx or the App ends first, it returns the
+// execution's current state and an error.
 func (a *App) Wait(ctx context.Context, id string) (outcome.Execution, error) {
 	return a.engine.Wait(ctx, id)
 }
 
-// Execution returns an execution by its id, once it has ended or the wait is over.
-// It asks all units for one that this manager does not remember.
+// Execution returns an execution by its id, once it has ended or the wait is over. It queries all units for an
+// execution that this manager does not remember.
 func (a *App) Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error) {
 	return a.engine.Execution(ctx, id, wait)
 }
 
-// Cancel ends an execution, whoever began it, and returns it as it ended.
+// Cancel ends an execution, whichever client started it, and returns its final state.
 func (a *App) Cancel(ctx context.Context, id string) (outcome.Execution, error) {
 	return a.engine.Cancel(ctx, id)
 }
 
-// History returns what was executed, the latest first.
+// History returns past executions, the latest first.
 func (a *App) History(ctx context.Context, q history.Query) (history.Page, error) {
 	return a.history.List(ctx, q)
 }

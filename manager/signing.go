@@ -9,15 +9,15 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Signing says how the goal is signed.
+// Signing is the state of the goal's signature.
 type Signing = keep.Signing
 
-// Signing returns how the goal is signed that the units keep.
+// Signing returns the state of the stored goal's signature.
 func (g *Goals) Signing() Signing { return g.keeper.Signing() }
 
-// signingKeys returns what reads the keys whenever it is called, as they change while the
-// manager runs; nil: documents are not signed. A file that cannot be read is being
-// written: the keys stay as they were.
+// signingKeys returns a function that reads the current keys, which may change while the manager runs; nil:
+// documents are not signed. If the file cannot be read, it is being written, and the function returns the previous
+// keys.
 func signingKeys(opts Options) func() signature.Keys {
 	if opts.SecretKey == nil {
 		opts.Logger.Warn("documents are not signed: SECRET_KEY_FILE is not set")

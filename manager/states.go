@@ -13,17 +13,16 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Detail selects what a view has beside what the mirror knows.
+// Detail selects the data that a view adds to the mirror's state.
 type Detail bool
 
-// Whether the units are asked for processes: each reads all of /proc for it.
+// Whether to query the units for processes, for which each unit reads all of /proc.
 const (
 	StatesOnly    Detail = false
 	WithProcesses Detail = true
 )
 
-// App returns the state of the whole application. What cannot be reached is
-// marked as such; it is not an error.
+// App returns the state of the whole application. Unreachable parts are marked as such; they cause no error.
 func (a *App) App(ctx context.Context, d Detail) view.App {
 	now := a.rules.At(a.fleet.Complete(ctx))
 	if d == WithProcesses {
@@ -37,8 +36,7 @@ func (a *App) App(ctx context.Context, d Detail) view.App {
 	return a.shown.view
 }
 
-// shown is the last view of the application. It is shown again until something
-// changes, to how many ever ask.
+// shown caches the last view of the application for all callers until something changes.
 type shown struct {
 	mu   sync.Mutex
 	of   view.Look
@@ -77,7 +75,7 @@ func (a *App) Component(ctx context.Context, nodeName, name string, d Detail) (v
 	return view.OfComponent(now, c, processes(ctx, a.fleet, c.Node, now, d)), nil
 }
 
-// processes asks the units of a node that are heard, if that is wanted.
+// processes queries the responsive units of a node, if requested.
 func processes(ctx context.Context, f *fleet.Fleet, n *topology.Node, now view.Look, d Detail) view.Processes {
 	if d == StatesOnly {
 		return nil
@@ -110,7 +108,7 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 	return shown, nil
 }
 
-// addProcesses adds the operation's process as Supervisor's clients see it.
+// addProcesses adds the operation's process in the form that Supervisor's clients expect.
 func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, now view.Look, views []view.OperationReplica) {
 	heard := f.Heard(now.Snapshot, op.Component.Node)
 	for i, info := range fleet.Each(heard, func(r fleet.Replica) *wire.ProcessInfo {
@@ -127,14 +125,13 @@ func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, no
 	}
 }
 
-// NotReady is a node that keeps the application from being ready.
+// NotReady is a node that prevents the application from being ready.
 type NotReady struct {
 	Node string `json:"node"`
 	Why  string `json:"why"`
 }
 
-// Ready returns the toskosed nodes without a unit that answers, and the number of
-// units that do.
+// Ready returns the toskosed nodes without a responsive unit, and the number of responsive units.
 func (a *App) Ready() (missing []NotReady, units int) {
 	now := a.rules.At(a.fleet.Snapshot())
 	for _, n := range a.model.Toskosed {
@@ -146,18 +143,16 @@ func (a *App) Ready() (missing []NotReady, units int) {
 	return missing, units
 }
 
-// Events returns a function that waits for what happens next, from the event with
-// an id on; see mirror.Stream.
+// Events returns a function that waits for the events after the given id; see mirror.Stream.
 func (a *App) Events(after string) func(context.Context) ([]Event, error) {
 	return a.fleet.Stream(after).Next
 }
 
-// EventMissing is the kind of the event where others are left out.
+// EventMissing is the kind of the event that marks dropped events.
 const EventMissing = mirror.EventMissing
 
-// EventGoal is the kind of the event that says where the goal stands, in streams that
-// want it.
+// EventGoal is the kind of the event with the goal's progress, in streams that request it.
 const EventGoal = "goal"
 
-// Event is something that happened to a component, or to a replica.
+// Event is a change of a component or a replica.
 type Event = mirror.Event

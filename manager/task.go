@@ -15,8 +15,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// RunTask makes it part of the goal that a Task is completed. What failed of it is tried once
-// more; again has all of it run once more, whatever was completed.
+// RunTask makes the completion of a Task part of the goal. Failed indexes are retried once; with again, all
+// indexes run once more, including completed ones.
 func (a *App) RunTask(ctx context.Context, name string, again bool, by string) (view GoalView, kept bool, err error) {
 	c, err := a.model.Named(name)
 	if err != nil {
@@ -30,8 +30,8 @@ func (a *App) RunTask(ctx context.Context, name string, again bool, by string) (
 	})
 }
 
-// index turns the run of a Task that a person asks for into that of one index, on the replica
-// that it is for unless another is named.
+// index turns a person's request to run a Task into a run of one index, on that index's replica unless the request
+// names another.
 func (a *App) index(run *execute.Request, now view.Look, named bool) error {
 	c := run.Operation.Component
 	if c.Model.Task == nil || run.Operation.Name != protocol.TaskRun {
@@ -49,7 +49,7 @@ func (a *App) index(run *execute.Request, now view.Look, named bool) error {
 	return nil
 }
 
-// indexOf reads which index of a Task is meant.
+// indexOf reads which index of a Task is requested.
 func indexOf(inputs map[string]string, c *topology.Component) (int, error) {
 	task := c.Model.Task
 	text, given := inputs[spec.TaskIndex]

@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 )
 
-// tellTasks tells by events how far Tasks are, whenever that changes.
+// tellTasks publishes an event whenever the progress of a Task changes.
 func (a *App) tellTasks(life context.Context) {
 	told := map[string]*goal.TaskStatus{}
 	a.fleet.Complete(life)
@@ -27,7 +27,7 @@ func (a *App) tellTasks(life context.Context) {
 				Kind: mirror.EventTask, Time: began, Node: a.Goals.model.Node[name], Component: name, Why: status.Reason, Task: status,
 			})
 		}
-		rest := time.NewTimer(min(time.Since(began), 100*time.Millisecond)) // half of a core at most
+		rest := time.NewTimer(min(time.Since(began), 100*time.Millisecond)) // uses at most half of a core
 		select {
 		case <-rest.C:
 		case <-life.Done():

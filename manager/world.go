@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// world is what the keeper of the goal knows of units, and asks of them.
+// world connects the goal's keeper to the units.
 type world struct {
 	app    *topology.Application
 	fleet  *fleet.Fleet
@@ -24,13 +24,13 @@ type world struct {
 	engine *execute.Engine
 }
 
-// observe returns what the mirror knows as goals see it.
+// observe returns the mirror's state in the form that package goal uses.
 func (w world) observe() (goal.Situation, <-chan struct{}) {
 	now := w.fleet.Snapshot()
 	return w.rules.At(now).Situation(), now.Superseded()
 }
 
-// execute runs a step of the goal's and waits for its end.
+// execute runs a step for the goal and waits for its end.
 func (w world) execute(ctx context.Context, step goal.Step) (seq uint64, err error) {
 	r, err := w.instance(step.Node, step.Instance)
 	if err != nil {
@@ -55,7 +55,7 @@ func (w world) instance(node, instance string) (fleet.Replica, error) {
 	return w.fleet.Instance(n, instance)
 }
 
-// copies returns where replicas keep a document.
+// copies returns access to a document on each replica.
 func (w world) copies(document string) func(node, instance string) keep.Copies {
 	return func(node, instance string) keep.Copies { return copies{w, document, node, instance} }
 }

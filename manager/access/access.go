@@ -1,7 +1,6 @@
-// Package access decides whom a request to the manager is from: by a password, a
-// token or a client's certificate. It reads the users again when their file changes,
-// and lets nobody guess passwords quickly. Gate.Watch runs on its caller's goroutine;
-// there is no other.
+// Package access authenticates requests to the manager by password, token or client certificate. It reloads the
+// users when their file changes, and throttles password guessing. Gate.Watch runs on its caller's goroutine; the
+// package starts no other.
 package access
 
 import (
@@ -20,20 +19,20 @@ import (
 
 // Options configure a Gate.
 type Options struct {
-	First     string                 // the user who is always there, an admin
-	Password  func() ([]byte, error) // reads the first user's passwords, one on each line; called for every request
-	Users     func() ([]byte, error) // reads the file of the others; called for every request; nil: there are none
-	SecretKey func() ([]byte, error) // reads what signs tokens; called for every request; nil: a random key, and tokens end with the process
+	First     string                 // the built-in admin user
+	Password  func() ([]byte, error) // reads the first user's passwords, one per line; called for every request
+	Users     func() ([]byte, error) // reads the file of the other users; called for every request; nil: no other users
+	SecretKey func() ([]byte, error) // reads the key that signs tokens; called for every request; nil: a random key, so tokens expire with the process
 	Now       func() time.Time       // nil: time.Now
-	Logger    *slog.Logger           // nil: nothing is logged
+	Logger    *slog.Logger           // nil: no logging
 }
 
-// Always reads what does not change.
+// Always returns a reader of text that never changes.
 func Always(text string) func() ([]byte, error) {
 	return func() ([]byte, error) { return []byte(text), nil }
 }
 
-// Method is how somebody showed who they are.
+// Method is how a caller authenticated.
 type Method string
 
 // The methods.
@@ -44,25 +43,25 @@ const (
 	ByCertificate Method = "certificate"
 )
 
-// Caller is who a request is from.
+// Caller is the authenticated user of a request.
 type Caller struct {
 	Name    string
 	Role    users.Role
 	Method  Method
-	Expires time.Time // of the token or session; zero: there is none
+	Expires time.Time // of the token or session; zero: neither
 
 	mark    [sha256.Size]byte // of the user at that time
 	session [sha256.Size]byte // a digest of it; zero: none
 }
 
-// The errors of requests without a right.
+// The errors of unauthenticated and unauthorized requests.
 var (
 	ErrDenied = errors.New("a user and password, or a token, are needed")
 	ErrEnded  = errors.New("the right to this request has ended")
 	ErrOften  = errors.New("too many failed logins")
 )
 
-// OftenError is the error of a login that is not looked at, right or wrong.
+// OftenError is the error of a login that was throttled: its password was not checked.
 type OftenError struct{ After time.Duration }
 
 func (e *OftenError) Error() string {
@@ -76,15 +75,15 @@ func often(wait time.Duration) error {
 // Unwrap returns ErrOften.
 func (e *OftenError) Unwrap() error { return ErrOften }
 
-// Gate lets callers in. Its methods are safe for concurrent use.
+// Gate authenticates callers. Its methods are safe for concurrent use.
 type Gate struct {
 	now      func() time.Time
 	store    *store
-	process  []byte // a random key, for what is only kept in memory
+	process  []byte // a random key for digests that are only kept in memory
 	queue    *queue
 	throttle *throttle
-	verified *memory // passwords that were right
-	refused  *memory // and that were wrong
+	verified *memory // accepted passwords
+	refused  *memory // refused passwords
 	followed followers
 	ended    endedSessions
 }
@@ -114,8 +113,8 @@ func New(opts Options) (*Gate, error) {
 	return g, nil
 }
 
-// Watch reads the files every second until ctx ends, so that what a user follows ends
-// soon after the user, even if there are no other requests.
+// Watch reads the files every second until ctx ends, so that a user's open streams end soon after the user is
+// removed, even without further requests.
 func (g *Gate) Watch(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -129,10 +128,10 @@ func (g *Gate) Watch(ctx context.Context) {
 	}
 }
 
-// Password lets in whom a password is right for.
+// Password authenticates a user by password.
 //
-// A user whose password was right before, from the same address, costs no hash. All
-// others wait in a queue, in which networks take turns.
+// A login that succeeded before from the same address needs no hash. All others wait in a queue that serves
+// networks round-robin.
 func (g *Gate) Password(ctx context.Context, name, password, address string) (Caller, error) {
 	attempt := g.attempt(g.store.current().find(name), name, password, address)
 	if u, done, err := g.known(attempt); done {
@@ -170,12 +169,12 @@ func let(u users.User, err error) (Caller, error) {
 type attempt struct {
 	user [sha256.Size]byte
 	from origin
-	as   []as // the user with each of their passwords; one at least
+	as   []as // the user with each of their passwords; at least one
 }
 
 type as struct {
 	user            users.User
-	exact, familiar [sha256.Size]byte // user as they are now, password and address; without the password
+	exact, familiar [sha256.Size]byte // digests of user, password and address; familiar omits the password
 }
 
 func (a attempt) login(one as) login {
@@ -191,15 +190,15 @@ func (g *Gate) attempt(all []users.User, name, password, address string) attempt
 	return a
 }
 
-// known decides about logins without a hash. What was wrong before is no other guess: a
-// script with an old password locks nobody out. The throttle comes before what was
-// right: it would be none if a right password passed it.
+// known decides about logins without computing a hash. A password that was already refused does not count as
+// another guess, so a script with an old password locks no one out. The throttle is checked before remembered
+// successes: otherwise a correct guess would bypass it.
 func (g *Gate) known(a attempt) (u users.User, done bool, err error) {
 	if !slices.ContainsFunc(a.as, func(one as) bool { return !g.refused.has(one.exact) }) {
 		return u, true, ErrDenied
 	}
 	var wait time.Duration
-	for i, one := range a.as { // from where one of the passwords has been used, nobody is a stranger
+	for i, one := range a.as { // an origin is familiar if any of the passwords was used from it
 		if w := g.throttle.wait(a.login(one), g.now()); i == 0 || w < wait {
 			wait = w
 		}
@@ -215,13 +214,13 @@ func (g *Gate) known(a attempt) (u users.User, done bool, err error) {
 	return u, false, nil
 }
 
-// Token lets in whom a token was given to.
+// Token authenticates a caller by an issued token.
 func (g *Gate) Token(token string) (Caller, error) {
 	return g.signed(token, users.ForPrograms, ByToken)
 }
 
-// Session lets in whom a session and its key were given to, unless they have signed out. The
-// session alone is not enough: browsers send cookies to every port of a host.
+// Session authenticates a caller by a session and its key, unless the user has signed out. The session alone is
+// not enough: browsers send cookies to every port of a host.
 func (g *Gate) Session(session, key string) (Caller, error) {
 	c, err := g.signed(session, users.ForBrowser, BySession)
 	if err != nil {
@@ -238,7 +237,7 @@ func (g *Gate) Session(session, key string) (Caller, error) {
 	return c, nil
 }
 
-// SignOut ends the session of a caller, with what is followed by it.
+// SignOut ends the caller's session and the requests that follow it.
 func (g *Gate) SignOut(c Caller) {
 	if c.Method == BySession {
 		g.ended.add(c.session, c.Expires, g.now())
@@ -246,8 +245,8 @@ func (g *Gate) SignOut(c Caller) {
 	}
 }
 
-// TypedToken lets in whom a token was given to that people type. Wrong ones count as wrong
-// passwords from that address do. A right one is let in from anywhere: no guess is one.
+// TypedToken authenticates a caller by a token that a person typed. Wrong tokens count as wrong passwords from
+// that address. A correct token is accepted from any address: tokens cannot be guessed.
 func (g *Gate) TypedToken(token, address string) (Caller, error) {
 	c, err := g.Token(token)
 	exact, from := g.keyed("token", token, address), originOf(address)
@@ -277,7 +276,7 @@ func (g *Gate) signed(text string, use users.Use, by Method) (Caller, error) {
 	return Caller{}, fmt.Errorf("%w: %w", ErrDenied, refused)
 }
 
-// Certificate lets in whom a client's certificate names, whose signature was verified.
+// Certificate authenticates the user named in a client certificate. The caller has verified its signature.
 func (g *Gate) Certificate(name string) (Caller, error) {
 	u := g.store.current().find(name)[0]
 	if u.Name == "" {
@@ -286,13 +285,13 @@ func (g *Gate) Certificate(name string) (Caller, error) {
 	return caller(u, ByCertificate), nil
 }
 
-// Issue returns a token for a caller, unless their user has changed meanwhile.
+// Issue returns a token for a caller, unless the user has changed since authentication.
 func (g *Gate) Issue(c Caller) (token string, expires time.Time, err error) {
 	return g.sign(c, users.ForPrograms)
 }
 
-// SignIn returns a session for a caller and its key, unless their user has changed
-// meanwhile. A session that is made from a token expires with the token.
+// SignIn returns a session for a caller and the session's key, unless the user has changed since authentication. A
+// session created from a token expires with the token.
 func (g *Gate) SignIn(c Caller) (session, key string, expires time.Time, err error) {
 	if session, expires, err = g.sign(c, users.ForBrowser); err != nil {
 		return "", "", expires, err
@@ -314,11 +313,11 @@ func (g *Gate) sign(c Caller, use users.Use) (text string, expires time.Time, er
 	return signer.Sign(use, u, expires), expires, nil
 }
 
-// Passwords is how many are right for the first user.
+// Passwords returns the number of passwords that are valid for the first user.
 func (g *Gate) Passwords() int { return len(g.store.current()) }
 
-// Exists reports whether there is a user of a name. Others are not written down: people
-// type passwords where names belong.
+// Exists reports whether a user has this name. Callers do not log unknown names: people type passwords into name
+// fields.
 func (g *Gate) Exists(name string) bool {
 	return g.store.current().find(name)[0].Name != ""
 }
@@ -327,7 +326,7 @@ func caller(u users.User, by Method) Caller {
 	return Caller{Name: u.Name, Role: u.Role, Method: by, mark: u.Mark()}
 }
 
-// keyed is a digest of texts that cannot be made outside of this process.
+// keyed returns a digest of texts that only this process can compute.
 func (g *Gate) keyed(texts ...string) (sum [sha256.Size]byte) {
 	mac := hmac.New(sha256.New, g.process)
 	for _, text := range texts {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// followers are the requests that end with the right of their callers.
+// followers are the long-running requests that end when their callers lose access.
 type followers struct {
 	mu  sync.Mutex
 	all map[*follower]struct{}
@@ -18,8 +18,8 @@ type follower struct {
 	cancel context.CancelCauseFunc
 }
 
-// Follow returns a context that ends, with the cause ErrEnded, when the caller's token
-// or session does or their user changes. done lets go of it.
+// Follow returns a context that is canceled, with the cause ErrEnded, when the caller's token or session expires
+// or the user changes. done releases it.
 func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context, done func()) {
 	following, cancel := context.WithCancelCause(ctx)
 	f := &follower{c, cancel}
@@ -33,7 +33,7 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 	if !c.Expires.IsZero() {
 		timer = time.AfterFunc(c.Expires.Sub(g.now()), func() { cancel(ErrEnded) })
 	}
-	if _, found := g.store.current().as(c); !found { // since the caller was let in
+	if _, found := g.store.current().as(c); !found { // the user changed after authentication
 		cancel(ErrEnded)
 	}
 	return following, func() {
@@ -47,7 +47,7 @@ func (g *Gate) Follow(ctx context.Context, c Caller) (following context.Context,
 	}
 }
 
-// endSession ends what is followed by a session.
+// endSession cancels the requests that follow a session.
 func (f *followers) endSession(session [sha256.Size]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,7 +58,7 @@ func (f *followers) endSession(session [sha256.Size]byte) {
 	}
 }
 
-// endedSessions are those that users have signed out of, until they would have expired.
+// endedSessions holds signed-out sessions until they would have expired.
 type endedSessions struct {
 	mu  sync.Mutex
 	all map[[sha256.Size]byte]time.Time
@@ -84,8 +84,8 @@ func (e *endedSessions) has(session [sha256.Size]byte, now time.Time) bool {
 	return e.all[session].After(now)
 }
 
-// end ends what users follow who are not as they were, and, where what signs tokens is not,
-// who showed a token or session.
+// end cancels the requests of users who have changed and, if the signing key has changed, of callers who
+// authenticated with a token or session.
 func (f *followers) end(now generations, otherKey bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,27 +7,25 @@ import (
 	"sync"
 )
 
-// queue lets one login at a time compute a hash, which takes memory and processor time on
-// purpose. Networks take turns: the one that was served longest ago is next, so that many
-// logins from a few addresses do not delay one from elsewhere. How many wait is bounded by
-// the server's limit of connections.
+// queue lets one login at a time compute a hash, which is deliberately expensive in memory and processor time. The
+// network that was served longest ago is next, so that many logins from a few addresses do not delay others. The
+// server's connection limit bounds the number of waiting logins.
 type queue struct {
 	mu      sync.Mutex
 	busy    bool
-	waiting []*waiter               // in the order in which they came
+	waiting []*waiter               // in order of arrival
 	served  map[netip.Prefix]uint64 // the number of the last turn of each network
 	turn    uint64
 }
 
 type waiter struct {
 	from  origin
-	ready chan struct{} // closed when it is its turn
+	ready chan struct{} // closed on its turn
 }
 
 func newQueue() *queue { return &queue{served: map[netip.Prefix]uint64{}} }
 
-// enter blocks until it is the turn of a login, or ctx ends. The caller calls leave if it
-// returns nil.
+// enter blocks until it is the login's turn, or ctx ends. If it returns nil, the caller must call leave.
 func (q *queue) enter(ctx context.Context, from origin) error {
 	w := q.join(from)
 	if w == nil {
@@ -44,13 +42,13 @@ func (q *queue) enter(ctx context.Context, from origin) error {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	q.mu.Unlock()
-	if i < 0 { // its turn came at the same time
+	if i < 0 { // its turn came concurrently
 		q.leave()
 	}
 	return ctx.Err()
 }
 
-// join returns a place in the queue; nil: it is the caller's turn at once.
+// join returns a place in the queue, or nil if it is the caller's turn immediately.
 func (q *queue) join(from origin) *waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +81,7 @@ func (q *queue) leave() {
 	close(w.ready)
 }
 
-// before reports whether the turn of one network comes before that of another.
+// before reports whether network a is served before network b.
 func (q *queue) before(a, b origin) bool {
 	if a.site != b.site {
 		return q.served[a.site] < q.served[b.site]

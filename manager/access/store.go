@@ -12,26 +12,25 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// store has the users as the files have them. It reads the files whenever it is
-// asked, which takes microseconds: their times do not tell all changes, and a user
-// who was removed is gone at once.
+// store holds the users. It reads their files at every request, which takes microseconds: modification times do
+// not reveal every change, and a removed user must lose access at once.
 type store struct {
 	opts    Options
-	changed func(now generations, key bool) // key: what signs tokens has changed
+	changed func(now generations, key bool) // key: the signing key has changed
 
 	mu                  sync.Mutex
-	password, file, key []byte       // as they were read last
+	password, file, key []byte       // as last read
 	first               []users.User // with each of their passwords
 	all                 generations
 	signer              users.Signer
-	problem             string // what was wrong the last time; it is said once
+	problem             string // the last problem, to log it only once
 }
 
-// generations are the users, once for each password of the first of them: while that is
-// replaced, there are two.
+// generations holds the list of users once per password of the first user. There are two while that password is
+// being rotated.
 type generations []users.List
 
-// find returns a user with each password; the zero User for nobody.
+// find returns a user once per generation; the zero User if there is none of that name.
 func (g generations) find(name string) []users.User {
 	u, _ := g[0].Find(name)
 	all := []users.User{u}
@@ -43,7 +42,7 @@ func (g generations) find(name string) []users.User {
 	return all
 }
 
-// as returns the user who a caller is, unless they have changed.
+// as returns the user behind a caller, unless the user has changed.
 func (g generations) as(c Caller) (users.User, bool) {
 	all := g.find(c.Name)
 	i := slices.IndexFunc(all, func(u users.User) bool { return u.Mark() == c.mark })
@@ -53,14 +52,14 @@ func (g generations) as(c Caller) (users.User, bool) {
 	return all[i], true
 }
 
-// current returns the users. If the files cannot be used, they are those of before:
-// somebody may be writing.
+// current returns the users. If the files cannot be used, it returns the previous users: another program may be
+// writing the files.
 func (s *store) current() generations {
 	all, _ := s.signed()
 	return all
 }
 
-// signed returns the users and what signs their tokens.
+// signed returns the users and the signer of their tokens.
 func (s *store) signed() (generations, users.Signer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +125,7 @@ func (s *store) readFiles() (password, file, key []byte, err error) {
 	if len(keys) == 0 { // it is being written
 		return nil, nil, nil, errors.New("the secret key is empty")
 	}
-	return password, file, []byte(keys[0]), nil // the others only verify documents
+	return password, file, []byte(keys[0]), nil // the other keys only verify documents
 }
 
 // parse returns the first user, and all users.
@@ -137,7 +136,7 @@ func (s *store) parse(password, file []byte) (first []users.User, all generation
 		}
 	}
 	var list users.List
-	if s.opts.Users != nil { // empty is somebody who writes
+	if s.opts.Users != nil { // an empty file is being written
 		if list, err = users.Parse(file); err != nil {
 			return nil, nil, fmt.Errorf("cannot use the file of users: %w", err)
 		}
@@ -151,9 +150,8 @@ func (s *store) parse(password, file []byte) (first []users.User, all generation
 	return first, all, nil
 }
 
-// firstUser hashes the passwords with a salt that stays, so that tokens stay good when
-// the manager starts again, and end when the password changes. The hash leaves the
-// process no more than the password does.
+// firstUser hashes the passwords with a stable salt, so that tokens survive a restart of the manager and expire
+// when the password changes. Like the password, the hash never leaves the process.
 func (s *store) firstUser(file []byte) ([]users.User, error) {
 	salt := sha256.Sum256([]byte("toskose: salt of the first user's password: " + s.opts.First))
 	var all []users.User

@@ -10,30 +10,30 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How often passwords may be wrong, for one user and from one address.
+// How many wrong passwords are allowed, per user and per address.
 const (
 	failures = 5                // at once
 	atSite   = 4 * failures     // at once, from all addresses of a site
 	recovery = 20 * time.Second // until one more
 )
 
-// The bounds of what is remembered.
+// Limits on the throttle's memory.
 const (
 	userBuckets  = 4096 // users share them by chance: names that do not exist cost nothing
 	maxAddresses = 4096
 	maxMemory    = 4096
 )
 
-// login is who a login says to be, and where it comes from.
+// login is the user name of a login and its origin.
 type login struct {
 	user     [sha256.Size]byte
 	from     origin
-	familiar [sha256.Size]byte // the user, as they are now, at that address
+	familiar [sha256.Size]byte // digest of the user's current state and the address
 }
 
 func newLimiter(burst int) *rate.Limiter { return rate.NewLimiter(rate.Every(recovery), burst) }
 
-// delay returns how long a limiter allows nothing. A nil limiter allows everything.
+// delay returns how long a limiter blocks. A nil limiter allows everything.
 func delay(l *rate.Limiter, now time.Time) time.Duration {
 	if l == nil {
 		return 0
@@ -41,10 +41,9 @@ func delay(l *rate.Limiter, now time.Time) time.Duration {
 	return time.Duration((1 - l.TokensAt(now)) * float64(recovery))
 }
 
-// throttle counts wrong passwords for each user and from each address. While there
-// were too many from an address, no password from it is looked at. While there were
-// too many for a user, none is from where that user has never logged in: who guesses
-// elsewhere does not lock out the user who is at a familiar address.
+// throttle counts wrong passwords per user and per address. After too many from an address, it checks no password
+// from there. After too many for a user, it checks none from origins where that user has never logged in, so that
+// guessing elsewhere does not lock out a user at a familiar address.
 type throttle struct {
 	mu        sync.Mutex
 	users     [userBuckets]*rate.Limiter // nil: no failure yet
@@ -56,7 +55,7 @@ func newThrottle() *throttle {
 	return &throttle{addresses: map[netip.Prefix]*rate.Limiter{}, familiar: newMemory()}
 }
 
-// wait returns how long no password is looked at; 0 or less: it is.
+// wait returns how long to wait before a password is checked; 0 or less means not at all.
 func (t *throttle) wait(l login, now time.Time) time.Duration {
 	familiar := t.familiar.has(l.familiar)
 	t.mu.Lock()
@@ -100,7 +99,7 @@ func (t *throttle) failed(l login, now time.Time) {
 	(*user).ReserveN(now, 1)
 }
 
-// failedAt counts what names no user.
+// failedAt counts a failure that names no user.
 func (t *throttle) failedAt(from origin, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,8 +122,8 @@ func (t *throttle) count(address netip.Prefix, burst int, now time.Time) {
 	l.ReserveN(now, 1)
 }
 
-// forget makes room for one address. It removes those whose failures have expired,
-// or else any.
+// forget makes room for one address. It removes addresses whose failures have expired; if there are none, an
+// arbitrary one.
 func (t *throttle) forget(now time.Time) {
 	for address, l := range t.addresses {
 		if l.TokensAt(now) >= float64(l.Burst()) {
@@ -141,15 +140,14 @@ func (t *throttle) forget(now time.Time) {
 
 func (t *throttle) succeeded(l login) { t.familiar.add(l.familiar) }
 
-// origin is where a login comes from: the network that counts as one address, and the site
-// that it is part of. Of IPv6 these are a /64, which one link has, and a /48, which one
-// customer may have; of IPv4 both are the address.
+// origin is where a login comes from: the network that counts as one address, and the site it belongs to. For IPv6
+// these are a /64 (one link) and a /48 (one customer); for IPv4 both are the address.
 type origin struct{ address, site netip.Prefix }
 
 func originOf(address string) origin {
 	a, err := netip.ParseAddr(address)
 	if err != nil {
-		return origin{} // all that have none share one
+		return origin{} // invalid addresses share one
 	}
 	link, site := 32, 32
 	if a = a.Unmap().WithZone(""); a.Is6() {
@@ -161,8 +159,8 @@ func originOf(address string) origin {
 	return o
 }
 
-// memory is a set of digests, of which any is forgotten when there are too many. Who
-// knows no right password adds to it no faster than the throttle lets them.
+// memory is a bounded set of digests that evicts arbitrary members when it is full. The throttle limits how fast
+// clients without a correct password can add to it.
 type memory struct {
 	mu  sync.RWMutex
 	set map[[sha256.Size]byte]struct{}

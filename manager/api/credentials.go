@@ -6,18 +6,18 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// Certificates are those that the manager uses with units, as fingerprints. None is secret.
+// Certificates are the fingerprints of the certificates that the manager uses with units. They are not secret.
 type Certificates struct {
-	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own
-	Authorities []string `json:"authorities,omitempty"` // SHA-256 of those whose certificates it accepts
+	Certificate string   `json:"certificate,omitempty"` // SHA-256 of its own certificate
+	Authorities []string `json:"authorities,omitempty"` // SHA-256 of the authorities that it trusts
 }
 
-// credentials are what is used of the passwords and certificates that may change.
+// credentials reports which of the rotatable passwords and certificates are in use.
 type credentials struct {
 	Manager struct {
 		Passwords int  `json:"passwords"` // of its first user
-		Keys      int  `json:"keys"`      // that verify documents; 0: they are not signed
-		Signed    bool `json:"signed"`    // all replicas keep documents that the first key has signed
+		Keys      int  `json:"keys"`      // number of keys that verify documents; 0: documents are not signed
+		Signed    bool `json:"signed"`    // all replicas store documents signed by the first key
 		Certificates
 	} `json:"manager"`
 	Units []manager.UnitCredentials `json:"units"`

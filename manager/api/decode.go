@@ -15,8 +15,8 @@ import (
 // maxBody is the most bytes of a request's body.
 const maxBody = 256 << 10
 
-// takesBody reads the body before the handler does, also where none is expected: only
-// then is it noticed that a client hangs up, and time limits of reading are over.
+// takesBody reads the body before the handler runs, even if none is expected: only then does the server notice
+// that a client disconnected, and read timeouts no longer apply.
 func (s *server) takesBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
@@ -30,7 +30,7 @@ func (s *server) takesBody(next http.Handler) http.Handler {
 			s.problem(w, r, fmt.Errorf("%w: a body has at most %d bytes", errTooLarge, maxBody))
 		case err != nil:
 			w.Header().Set("Connection", "close")
-			s.answerProblem(w, r, fmt.Errorf("%w: %w", errIncomplete, err)) // the server calls off a request that it cannot read
+			s.answerProblem(w, r, fmt.Errorf("%w: %w", errIncomplete, err)) // the server cancels a request that it cannot read
 		default:
 			r.Body = io.NopCloser(bytes.NewReader(data))
 			next.ServeHTTP(w, r)
@@ -38,8 +38,7 @@ func (s *server) takesBody(next http.Handler) http.Handler {
 	})
 }
 
-// decode reads a body of JSON, which may be missing. Its media type does not count:
-// curl calls it a form by default.
+// decode reads a JSON body, which may be missing. It ignores the media type: curl sends a form's by default.
 func decode(r *http.Request, into any, like string) error {
 	body, _ := io.ReadAll(r.Body) // takesBody has read it
 	decoder := json.NewDecoder(bytes.NewReader(body))
@@ -60,8 +59,8 @@ func decode(r *http.Request, into any, like string) error {
 	return nil
 }
 
-// hasNull finds a null that a decoder would take for an empty value. One in the place of
-// a whole member is the same as none.
+// hasNull reports whether the body has a null that a decoder would take for an empty value. A null in place of a
+// whole member counts as an absent member.
 func hasNull(text []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for depth := 0; ; {
@@ -78,7 +77,7 @@ func hasNull(text []byte) bool {
 	}
 }
 
-// param returns a parameter of the path. chi matches the escaped path if there is one.
+// param returns a parameter of the path. chi matches the escaped path if the URL has one.
 func param(r *http.Request, name string) string {
 	value := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
@@ -96,7 +95,7 @@ func replicaOf(r *http.Request) string { return r.URL.Query().Get("replica") }
 // flag reads a query parameter that is true or false.
 func flag(r *http.Request, name string) (bool, error) { return flagOr(r, name, false) }
 
-// flagOr is flag for a parameter that is something unless given.
+// flagOr is flag with a default.
 func flagOr(r *http.Request, name string, otherwise bool) (bool, error) {
 	switch value := r.URL.Query().Get(name); value {
 	case "":

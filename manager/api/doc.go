@@ -1,4 +1,3 @@
-// Package api is the manager's REST API: routes, requests, answers and
-// problems. Package openapi describes it; a test keeps the two in
-// agreement.
+// Package api is the manager's REST API: routes, requests, responses and problem documents. Package openapi
+// describes it; a test keeps the two consistent.
 package api

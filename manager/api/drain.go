@@ -8,7 +8,7 @@ import (
 
 // drainBody is the body of a request to drain a node; it may be missing.
 type drainBody struct {
-	Seconds *float64 `json:"seconds"` // until it ends by itself
+	Seconds *float64 `json:"seconds"` // until it expires
 }
 
 const (

@@ -16,14 +16,13 @@ import (
 
 const (
 	maxStreams = 256              // concurrent streams of events
-	heartbeat  = 15 * time.Second // so that proxies do not close a quiet stream
+	heartbeat  = 15 * time.Second // keeps proxies from closing an idle stream
 
 	eventStream = "text/event-stream"
 	stillHere   = ": still here\n\n" // a comment
 )
 
-// serveEvents streams what happens to components as server-sent events, or answers
-// with a page of it.
+// serveEvents streams component events as server-sent events, or returns a page of them.
 func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	if strings.HasPrefix(r.Header.Get("Accept"), "application/json") {
@@ -57,8 +56,8 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	s.stream(r, goals, say)
 }
 
-// stream ends with the client or the manager, or with a client that does not read
-// in time: when it comes back, it is told what it missed, or that it did.
+// stream ends when the client disconnects, the manager stops, or the client does not read in time. A client that
+// reconnects gets the events it missed, or an event that says that some were lost.
 func (s *server) stream(r *http.Request, goals *goalStream, say func(string) bool) {
 	next := s.app.Events(lastEvent(r))
 	unwanted := eventFilter(r)
@@ -80,9 +79,9 @@ func (s *server) stream(r *http.Request, goals *goalStream, say func(string) boo
 	}
 }
 
-// streamed returns events as a stream has them. An id is where the client goes on: who
-// has read the first of several with one id comes back for all of them, and who wants
-// none goes on after the last.
+// streamed formats events for a stream. A client resumes after the last id it received. Only the last of several
+// events with one id carries it, so that an interrupted client gets all of them again; a client whose filter
+// excludes them still advances.
 func streamed(events []manager.Event, unwanted func(manager.Event) bool) string {
 	var text strings.Builder
 	for i, e := range events {
@@ -99,7 +98,7 @@ func streamed(events []manager.Event, unwanted func(manager.Event) bool) string 
 	return text.String()
 }
 
-// lastEvent is the id of the last event that the client has.
+// lastEvent returns the id of the last event that the client received.
 func lastEvent(r *http.Request) string {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		return id
@@ -107,8 +106,8 @@ func lastEvent(r *http.Request) string {
 	return r.URL.Query().Get("after")
 }
 
-// eventFilter reads node, component and kind, and returns what reports whether an
-// event is not wanted.
+// eventFilter reads node, component and kind, and returns a function that reports whether an event is filtered
+// out.
 func eventFilter(r *http.Request) func(manager.Event) bool {
 	query := r.URL.Query()
 	node, component, kinds := query.Get("node"), query.Get("component"), query["kind"]
@@ -127,18 +126,17 @@ const (
 // eventPage is a page of events.
 type eventPage struct {
 	Events []event `json:"events"`
-	Next   string  `json:"next,omitempty"` // the id to go on after
+	Next   string  `json:"next,omitempty"` // the id after which to continue
 }
 
-// event is an event with its id, which a stream has in a line of its own.
+// event is an event with its id, which a stream sends on a separate line.
 type event struct {
 	ID string `json:"id"`
 	manager.Event
 }
 
-// getEvents answers with the next events, and waits for the first if the client
-// wants that. Filters leave out what they do not select; the next page begins after
-// that, too.
+// getEvents returns the next events, and waits for the first one if requested. The next page starts after events
+// that filters excluded, too.
 func (s *server) getEvents(r *http.Request) (reply, error) {
 	wanted, err := pageOf(r, standardEvents, maxPage)
 	if err != nil {
@@ -162,8 +160,7 @@ func (s *server) getEvents(r *http.Request) (reply, error) {
 	return ok(made), nil
 }
 
-// nextEvents collects what has happened. Events with one id, which are the states at
-// the beginning, stay together.
+// nextEvents collects events. Events with one id, which are the initial states, stay together.
 func nextEvents(ctx context.Context, next func(context.Context) ([]manager.Event, error), limit int, wait time.Duration) ([]manager.Event, error) {
 	var all []manager.Event
 	for len(all) <= limit || all[len(all)-1].ID == all[0].ID {
@@ -174,7 +171,7 @@ func nextEvents(ctx context.Context, next func(context.Context) ([]manager.Event
 			return nil, err
 		}
 		if err != nil {
-			break // there are no more, or the manager ends
+			break // no more events, or the manager is stopping
 		}
 		all, wait = append(all, events...), 0
 	}

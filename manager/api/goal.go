@@ -6,7 +6,7 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// goalBody is the body of a request that sets a goal or asks for a plan.
+// goalBody is the body of a request that sets a goal or requests a plan.
 type goalBody struct {
 	State  string            `json:"state"`  // of all components
 	States map[string]string `json:"states"` // by component, container or group
@@ -29,7 +29,7 @@ func (s *server) setGoal(r *http.Request, merge bool) (reply, error) {
 	return goalReply(view, kept), err
 }
 
-// resumeGoal ends holds.
+// resumeGoal removes holds.
 func (s *server) resumeGoal(r *http.Request) (reply, error) {
 	var body struct {
 		Components []string `json:"components"` // none: all
@@ -41,10 +41,10 @@ func (s *server) resumeGoal(r *http.Request) (reply, error) {
 	return goalReply(view, kept), err
 }
 
-// runTask makes the end of a task part of the goal.
+// runTask makes the completion of a task part of the goal.
 func (s *server) runTask(r *http.Request) (reply, error) {
 	var body struct {
-		Again bool `json:"again"` // whatever was completed
+		Again bool `json:"again"` // including completed indexes
 	}
 	if err := decode(r, &body, `{"again": true}`); err != nil {
 		return reply{}, err
@@ -61,7 +61,7 @@ func (s *server) makePlan(r *http.Request) (reply, error) {
 	return ok(s.app.Plan(r.Context(), req)), nil
 }
 
-// goalReply answers 202 where not more than half of the replicas keep the goal yet.
+// goalReply returns 202 if a majority of the replicas does not store the goal yet.
 func goalReply(view manager.GoalView, kept bool) reply {
 	status := http.StatusOK
 	if !kept {
@@ -70,7 +70,7 @@ func goalReply(view manager.GoalView, kept bool) reply {
 	return reply{status: status, body: view}
 }
 
-// restoreGoal takes a goal that getGoal has shown before.
+// restoreGoal sets a goal that getGoal returned earlier.
 func (s *server) restoreGoal(r *http.Request) (reply, error) {
 	var body manager.KeptGoal
 	if err := decode(r, &body, `{"revision": "3:a", "state": "up"}`); err != nil {

@@ -11,26 +11,25 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// How often a stream is told of the goal: what is ahead of very many components is long.
+// Rate limits for goal events: with very many components, the remaining steps are long.
 const (
-	goalPause  = 100 * time.Millisecond // at least, from one time to the next
-	goalVolume = 300_000                // bytes in a second, at most
+	goalPause  = 100 * time.Millisecond // minimum interval
+	goalVolume = 300_000                // maximum bytes per second
 )
 
-// goalStreams encodes the goal once for all streams of events that want it, and only
-// where it was looked at again.
+// goalStreams encodes the goal once for all event streams that include it, and only after it was evaluated again.
 type goalStreams struct {
 	mu      sync.Mutex
-	changed <-chan struct{} // that ends what text says; nil: there is none
-	due     time.Time       // when text has to be made again anyway; zero: never
+	changed <-chan struct{} // closed when text is outdated; nil: no text
+	due     time.Time       // when text expires regardless; zero: never
 	text    string
 }
 
-// goalCheck is how often a stream makes sure that a goal is still reached.
+// goalCheck is how often a stream checks that the goal is still reached.
 const goalCheck = 5 * time.Second
 
-// now returns the goal as an event, what is closed when there may be another, and when it has
-// to be asked for again even if that is not closed (zero: never).
+// now returns the goal as an event, a channel that is closed when it may have changed, and the time by which to
+// check again regardless (zero: never).
 func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,14 +47,13 @@ func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}, due 
 	}
 	data, err := json.Marshal(view)
 	if err != nil {
-		panic(err) // recovered, logged and answered as our mistake
+		panic(err) // recovered, logged and reported as an internal error
 	}
 	s.text = "event: " + manager.EventGoal + "\ndata: " + string(data) + "\n\n"
 	return s.text, s.changed, s.due
 }
 
-// goalStream is the goal on one stream. It has no id: who comes back is told what it is
-// then.
+// goalStream is the goal on one stream. Its events have no id: a client that reconnects gets the current goal.
 type goalStream struct {
 	of      *goalStreams
 	app     Goals
@@ -63,8 +61,8 @@ type goalStream struct {
 	said    string
 	at      time.Time
 	changed <-chan struct{}
-	check   time.Time   // when the goal has to be asked for again anyway; zero: never
-	turn    atomic.Bool // it is time to tell of it again
+	check   time.Time   // when to check the goal again regardless; zero: never
+	turn    atomic.Bool // the goal is due again
 }
 
 func (s *goalStreams) follow(app Goals, r *http.Request) (*goalStream, error) {
@@ -72,7 +70,7 @@ func (s *goalStreams) follow(app Goals, r *http.Request) (*goalStream, error) {
 	return &goalStream{of: s, app: app, wanted: wanted}, err
 }
 
-// event returns the goal, or a comment where it is what was said last.
+// event returns the goal, or a comment if it has not changed since the last event.
 func (s *goalStream) event() string {
 	if !s.wanted {
 		return ""
@@ -86,7 +84,7 @@ func (s *goalStream) event() string {
 	return text
 }
 
-// until returns a context that ends when it is time to tell of the goal again, too.
+// until returns a context that also ends when the goal is due again.
 func (s *goalStream) until(ctx context.Context) context.Context {
 	if !s.wanted {
 		return ctx
@@ -116,5 +114,5 @@ func (s *goalStream) until(ctx context.Context) context.Context {
 	return ctx
 }
 
-// due reports whether it was time to tell of the goal again.
+// due reports whether the context of until ended because the goal was due.
 func (s *goalStream) due() bool { return s.turn.Swap(false) }

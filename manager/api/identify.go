@@ -15,8 +15,8 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// authenticate requires a user's password, a token, or a client's certificate. What
-// only reads, and may follow what happens for long, ends with the user's right to it.
+// authenticate requires a password, a token or a client certificate. Read-only requests, which may stream for a
+// long time, end when the user loses access.
 func (s *server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := s.identify(r)
@@ -61,11 +61,10 @@ func (s *server) identify(r *http.Request) (access.Caller, error) {
 	return access.Caller{}, access.ErrDenied
 }
 
-// fromPage is a header of requests by the page: browsers would ask for a password in a
-// window of their own.
+// fromPage is a header of requests from the web page: without it, browsers would open their own password dialog.
 const fromPage = "Toskose-Page"
 
-// refuse answers who is not let in.
+// refuse responds to an unauthenticated request.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var often *access.OftenError
 	if errors.As(err, &often) {
@@ -77,7 +76,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	s.problem(w, r, err)
 }
 
-// permit lets only callers on whose role includes another.
+// permit passes on requests whose caller's role includes role.
 func (s *server) permit(role users.Role) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,8 +93,7 @@ func forbidden(caller access.Caller, needed users.Role) error {
 	return fmt.Errorf("%w: %q is %s, and it needs %s", errForbidden, caller.Name, caller.Role, needed)
 }
 
-// addressOf returns the address that a connection comes from. What headers say of it
-// can be made up.
+// addressOf returns the remote address of the connection. It ignores headers, which clients can forge.
 func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/toskose/toskose/manager"
 )
 
-// leaseBody is the body of a request that begins or renews a lease.
+// leaseBody is the body of a request that acquires or renews a lease.
 type leaseBody struct {
 	Components []string `json:"components"` // none: all
-	Seconds    *float64 `json:"seconds"`    // until it ends without a renewal
+	Seconds    *float64 `json:"seconds"`    // until it expires without a renewal
 }
 
 const (
@@ -20,7 +20,7 @@ const (
 	longestLeaseID = 64
 )
 
-// lease begins or renews a lease.
+// lease acquires or renews a lease.
 func (s *server) lease(r *http.Request) (reply, error) {
 	var body leaseBody
 	if err := decode(r, &body, `{"components": ["api"], "seconds": 30}`); err != nil {

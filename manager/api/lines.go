@@ -20,11 +20,10 @@ import (
 const (
 	maxFollowers  = 240 // of logs; a unit has room for 256
 	standardLines = 1000
-	pageBytes     = 8 << 20 // of lines, about, on one page
+	pageBytes     = 8 << 20 // approximate size of the lines on a page
 )
 
-// serveLines answers with lines of logs: a page, or a stream of server-sent events that
-// does not end.
+// serveLines returns log lines: one page, or an endless stream of server-sent events.
 func (s *server) serveLines(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	follow, err := flag(r, "follow")
@@ -69,8 +68,8 @@ func (s *server) followLines(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendLines ends with the client or the manager, or with a client that does not read
-// in time: when it comes back, it goes on where it was.
+// sendLines ends when the client disconnects, the manager stops, or the client does not read in time. A client
+// that reconnects resumes at its position.
 func (s *server) sendLines(ctx context.Context, w http.ResponseWriter, lines manager.LineReader) {
 	stream := http.NewResponseController(w)
 	text := []byte(": lines of logs\n\n")
@@ -85,7 +84,7 @@ func (s *server) sendLines(ctx context.Context, w http.ResponseWriter, lines man
 		text = text[:0]
 		switch {
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			// So that a client which comes back does not read again what it did not want.
+			// A client that reconnects should not read filtered lines again.
 			text = fmt.Appendf(text, "id: %s\n\n", lines.Position())
 			continue
 		case err != nil:
@@ -105,11 +104,11 @@ func (s *server) sendLines(ctx context.Context, w http.ResponseWriter, lines man
 // linePage is a page of lines.
 type linePage struct {
 	Lines []json.RawMessage `json:"lines"`
-	Notes []json.RawMessage `json:"notes,omitempty"` // of what is missing
-	Next  string            `json:"next"`            // where to go on
+	Notes []json.RawMessage `json:"notes,omitempty"` // about missing lines
+	Next  string            `json:"next"`            // where to continue
 }
 
-// getLines answers with a page of lines, as JSON or as text.
+// getLines returns a page of lines, as JSON or as text.
 func (s *server) getLines(r *http.Request) (reply, error) {
 	query, err := linesQuery(r)
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *server) getLines(r *http.Request) (reply, error) {
 	return paged(r, page, next), nil
 }
 
-// readPage reads to the end, or so many lines.
+// readPage reads up to limit lines, or to the end.
 func readPage(ctx context.Context, lines manager.LineReader, limit int) (page linePage, text string, more bool, err error) {
 	page = linePage{Lines: []json.RawMessage{}}
 	var plain strings.Builder
@@ -170,7 +169,7 @@ func readPage(ctx context.Context, lines manager.LineReader, limit int) (page li
 	}
 }
 
-// linesQuery reads what lines are wanted.
+// linesQuery reads the query parameters that select lines.
 func linesQuery(r *http.Request) (logs.Query, error) {
 	query := r.URL.Query()
 	q := logs.Query{

@@ -63,8 +63,7 @@ func logRequest(r *http.Request) (manager.LogRequest, error) {
 	return req, nil
 }
 
-// logReply answers in plain text if asked to, with a heading for each replica if
-// there are several.
+// logReply responds in plain text if requested, with a heading for each replica if there are several.
 func logReply(r *http.Request, logs []outcome.Log) reply {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/plain") {
 		return reply{body: map[string]any{"logs": logs}, header: map[string]string{"Vary": "Accept"}}

@@ -16,8 +16,8 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 )
 
-// sameOrigin refuses what a page of another site makes a browser send: it would
-// carry the password that the browser keeps for the documentation page.
+// sameOrigin rejects cross-site requests from browsers: they would carry the password that the browser keeps for
+// the documentation page.
 func (s *server) sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +26,7 @@ func (s *server) sameOrigin(next http.Handler) http.Handler {
 	return protection.Handler(next)
 }
 
-// recover answers 500 if a handler panics, which is always our mistake.
+// recover responds with 500 if a handler panics, which is always a bug.
 func (s *server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -50,7 +50,7 @@ func (s *server) recover(next http.Handler) http.Handler {
 	})
 }
 
-// observe counts requests, and writes down who did what.
+// observe counts requests and writes the audit log.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		counted := &statusWriter{ResponseWriter: w, status: http.StatusOK, time: s.opts.AnswerTime}
@@ -64,7 +64,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 	})
 }
 
-// auditLine is what is written down of a request.
+// auditLine returns the audit log entry of a request.
 func auditLine(r *http.Request, answer *statusWriter, begun time.Time) audit.Line {
 	known := requestOf(r)
 	line := audit.Line{
@@ -75,12 +75,12 @@ func auditLine(r *http.Request, answer *statusWriter, begun time.Time) audit.Lin
 	}
 	line.Execution, _ = strings.CutPrefix(answer.Header().Get("Location"), "/api/v1/executions/")
 	if !answer.wrote && r.Context().Err() != nil {
-		line.Status = 0 // the client went away
+		line.Status = 0 // the client disconnected
 	}
 	return line
 }
 
-// holds keeps the connection of a caller who is known while the request is under way.
+// holds protects the connection of an authenticated caller while its request is in progress.
 func (s *server) holds(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		release, ok := httpserver.Hold(r)
@@ -94,7 +94,7 @@ func (s *server) holds(next http.Handler) http.Handler {
 	})
 }
 
-// takesKey answers a request with an Idempotency-Key once. takesBody has read its body.
+// takesKey runs a request with an Idempotency-Key at most once. takesBody has read the body.
 func (s *server) takesKey(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := s.answers.Serve(w, r, callerOf(r).Name, next); err != nil {
@@ -103,8 +103,7 @@ func (s *server) takesKey(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// statusWriter remembers the status of an answer, and limits how long the client may
-// take to read it.
+// statusWriter records the status of a response, and limits how long the client may take to read it.
 type statusWriter struct {
 	http.ResponseWriter
 	time   time.Duration
@@ -134,7 +133,7 @@ func (s *server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.problem(w, r, fmt.Errorf("%w: %s; see /docs", errNoRoute, r.URL.Path))
 }
 
-// notAllowed answers methods that a path does not have, and OPTIONS.
+// notAllowed responds to methods that a path does not support, and to OPTIONS.
 func (s *server) notAllowed(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.Path
 	if r.URL.RawPath != "" {

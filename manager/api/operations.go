@@ -17,7 +17,7 @@ const (
 	maxHistory      = 200
 )
 
-// getHistory answers with what was executed.
+// getHistory returns past executions.
 func (s *server) getHistory(r *http.Request) (reply, error) {
 	wanted, err := pageOf(r, standardHistory, maxHistory)
 	if err != nil {
@@ -62,8 +62,7 @@ func (s *server) cancelExecution(r *http.Request) (reply, error) {
 	return ok(x), err
 }
 
-// run waits for the outcome unless the client prefers not to. A client that hangs
-// up cancels nothing.
+// run waits for the outcome unless the client prefers not to wait. A client that disconnects cancels nothing.
 func (s *server) run(r *http.Request) (reply, error) {
 	req, err := runRequest(r)
 	if err != nil {
@@ -93,7 +92,7 @@ func (s *server) run(r *http.Request) (reply, error) {
 	return reply{status: http.StatusAccepted, header: header, body: x}, nil
 }
 
-// executionReply answers with an execution that was waited for, or with why it did not succeed.
+// executionReply returns an execution that was waited for, or the error if it did not succeed.
 func executionReply(header map[string]string, x outcome.Execution, err error) (reply, error) {
 	if err == nil {
 		err = x.Err()
@@ -122,5 +121,5 @@ func (s *server) reload(r *http.Request) (reply, error) {
 	return resultsReply(results), err
 }
 
-// resultsReply has the results at each replica.
+// resultsReply returns the results of each replica.
 func resultsReply(results []outcome.Result) reply { return ok(map[string]any{"results": results}) }

@@ -11,13 +11,13 @@ import (
 	"github.com/toskose/toskose/manager/view"
 )
 
-// maxPage is the most items of a list in one answer.
+// maxPage is the maximum number of list items in one response.
 const maxPage = 1000
 
-// page is which part of a list is wanted.
+// page selects part of a list.
 type page struct {
 	limit int    // 0: all
-	after string // the item before it; empty: from the beginning
+	after string // the item before the page; empty: from the beginning
 }
 
 // pageOf reads limit and after.
@@ -34,8 +34,8 @@ func pageOf(r *http.Request, standard, most int) (page, error) {
 	return p, nil
 }
 
-// cut returns the part of a list that a page is, by the items' names, and the name
-// to go on after; empty: it is the last.
+// cut returns the part of a list that a page selects, by the items' names, and the name after which the next page
+// starts; empty if this is the last.
 func cut[T any](all []T, name func(T) string, p page) (part []T, next string, err error) {
 	if p.after != "" {
 		i := slices.IndexFunc(all, func(item T) bool { return name(item) == p.after })
@@ -51,7 +51,7 @@ func cut[T any](all []T, name func(T) string, p page) (part []T, next string, er
 	return all, next, nil
 }
 
-// paged answers with a part of a list, and where the next is (RFC 8288).
+// paged returns part of a list, with a link to the next page (RFC 8288).
 func paged(r *http.Request, body any, next string) reply {
 	answer := ok(body)
 	if next != "" {

@@ -34,7 +34,7 @@ type Problem struct {
 	Nodes       []string         `json:"nodes,omitempty"` // that are not ready
 }
 
-// notReadyError names the nodes without a unit that answers.
+// notReadyError names the nodes that have no responding unit.
 type notReadyError []string
 
 func (e notReadyError) Error() string { return "no unit answers on " + strings.Join(e, ", ") }
@@ -43,7 +43,7 @@ func (e notReadyError) Unwrap() error { return errNotReady }
 
 var errNotAsWanted = fmt.Errorf("%w: it is not as its goal says, or has none", errNotReady)
 
-// problemKind is how errors of a kind are answered.
+// problemKind is the response to errors of one kind.
 type problemKind struct {
 	kind   error
 	status int
@@ -102,7 +102,7 @@ var problemKinds = []problemKind{
 	{errInternal, http.StatusInternalServerError, "internal"},
 }
 
-// invalid is the mistake of a client that can tell what is wrong.
+// invalid returns an error for an invalid request, with its cause.
 func invalid(format string, args ...any) error {
 	return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }

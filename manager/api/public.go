@@ -16,8 +16,8 @@ func (s *server) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(document)
 }
 
-// readyz takes no password, so it names the nodes that are not ready, but not why;
-// asked for the goal, it says nothing else.
+// readyz needs no password, so it names the nodes that are not ready without the reasons. When asked about the
+// goal, it reveals nothing else.
 func (s *server) readyz(r *http.Request) (reply, error) {
 	goal, err := flag(r, "goal")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/manager/view"
 )
 
-// reply is the answer of a handler.
+// reply is a handler's response.
 type reply struct {
 	status int // 0: 200
 	header map[string]string
@@ -23,7 +23,7 @@ type reply struct {
 
 func ok(body any) reply { return reply{body: body} }
 
-// handle turns what handlers return into answers, in one place.
+// handle turns the results of handlers into responses.
 func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answer, err := h(r)
@@ -51,8 +51,8 @@ func (s *server) handle(h func(*http.Request) (reply, error)) http.HandlerFunc {
 	}
 }
 
-// unchanged names what is answered by an ETag, and reports whether the client has
-// it already (RFC 9110, 13.1.2).
+// unchanged sets the ETag of a response, and reports whether the client already has this version (RFC 9110,
+// 13.1.2).
 func unchanged(w http.ResponseWriter, r *http.Request, data []byte, tag string) bool {
 	if tag == "" {
 		tag = tagOf(sha256.Sum256(data))
@@ -69,12 +69,12 @@ func unchanged(w http.ResponseWriter, r *http.Request, data []byte, tag string) 
 	return false
 }
 
-// tagOf returns the entity tag of what has a hash.
+// tagOf returns the entity tag for a hash.
 func tagOf(sum [sha256.Size]byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
 }
 
-// write sends an answer that is made on the spot.
+// write sends a response that is built on the spot.
 func write(w http.ResponseWriter, status int, contentType string, body any) {
 	contentType, data := encode(contentType, body)
 	send(w, status, contentType, data)
@@ -87,12 +87,12 @@ func encode(contentType string, body any) (string, []byte) {
 	}
 	data, err := json.MarshalIndent(body, "", "  ")
 	if err != nil {
-		panic(err) // recovered, logged and answered as our mistake
+		panic(err) // recovered, logged and reported as an internal error
 	}
 	return contentType, append(data, '\n')
 }
 
-// send sends an answer. It ignores a client that does not read it.
+// send sends a response. It ignores write errors: the client is not reading.
 func send(w http.ResponseWriter, status int, contentType string, data []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -100,7 +100,7 @@ func send(w http.ResponseWriter, status int, contentType string, data []byte) {
 	_, _ = w.Write(data)
 }
 
-// problem answers with an error, and logs it.
+// problem responds with a problem document, and logs the error.
 func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(context.Cause(r.Context()), access.ErrEnded) {
 		err = access.ErrEnded
@@ -111,7 +111,7 @@ func (s *server) problem(w http.ResponseWriter, r *http.Request, err error) {
 	s.answerProblem(w, r, err)
 }
 
-// answerProblem does so even if the request is called off.
+// answerProblem is problem for requests that may be canceled already.
 func (s *server) answerProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	p.Instance, p.Request = r.URL.Path, requestOf(r).id

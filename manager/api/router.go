@@ -26,7 +26,7 @@ import (
 	"github.com/toskose/toskose/manager/web"
 )
 
-// Application is what the API serves; *manager.App implements it.
+// Application is the interface that the API serves; *manager.App implements it.
 type Application interface {
 	Topology
 	Goals
@@ -47,7 +47,7 @@ type Topology interface {
 	Component(ctx context.Context, node, component string, d manager.Detail) (view.Component, error)
 }
 
-// Goals takes the application where it should be.
+// Goals sets goals and reports progress.
 type Goals interface {
 	Goal() manager.GoalView
 	Signing() manager.Signing
@@ -71,7 +71,7 @@ type Operations interface {
 	History(ctx context.Context, q history.Query) (history.Page, error)
 }
 
-// Control ends and signals operations.
+// Control stops and signals operations.
 type Control interface {
 	Stop(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
 	StopAll(ctx context.Context, node, replica string) ([]outcome.Result, error)
@@ -92,23 +92,23 @@ type Logs interface {
 
 // Options configure the API.
 type Options struct {
-	Access  *access.Gate // lets callers in
-	Audit   io.Writer    // gets a line for what is done and refused, as package audit has it; nil: nobody does
+	Access  *access.Gate // authenticates callers
+	Audit   io.Writer    // the output of the audit log; nil: none
 	Version string
 	Logger  *slog.Logger
-	Testing bool             // answers to internal errors say what broke
+	Testing bool             // responses to internal errors contain details
 	Metrics *metrics.Metrics // nil: executions are not counted
 
-	Certificates func() (Certificates, error) // that the manager uses now; nil: it has none
+	Certificates func() (Certificates, error) // the manager's current certificates; nil: none
 
-	AnswerTime time.Duration // how long a client may take to read an answer; 30 s
+	AnswerTime time.Duration // how long a client may take to read a response; 30 s
 }
 
 type server struct {
 	app     Application
 	opts    Options
 	root    *chi.Mux
-	openapi func() ([]byte, error) // made when it is asked for
+	openapi func() ([]byte, error) // created on first use
 	answers idempotency.Answers
 	audit   *audit.Log
 	page    http.Handler
@@ -162,8 +162,7 @@ func (s *server) routes() {
 	})
 }
 
-// route is what is served at a path below /api/v1, and the least role that may ask for
-// it.
+// route is a route below /api/v1 and the minimum role that may use it.
 type route struct {
 	method, path string
 	role         users.Role

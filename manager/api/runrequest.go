@@ -52,7 +52,7 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 	return req, err
 }
 
-// inputsOf returns the inputs as operations get them; nil: there are none.
+// inputsOf returns the inputs in the form that operations receive, or nil.
 func inputsOf(body runBody) (map[string]string, error) {
 	if len(body.Inputs) == 0 {
 		return nil, nil
@@ -71,7 +71,7 @@ func inputsOf(body runBody) (map[string]string, error) {
 	return inputs, nil
 }
 
-// maxUnavailable reads on how many replicas an operation may run at the same time.
+// maxUnavailable reads the maximum number of replicas on which an operation may run at the same time.
 func maxUnavailable(r *http.Request) (int, error) {
 	text := r.URL.Query().Get("max_unavailable")
 	if text == "" {
@@ -84,8 +84,7 @@ func maxUnavailable(r *http.Request) (int, error) {
 	return n, nil
 }
 
-// prefers reports whether the client does not want to wait, or no longer than it says
-// (RFC 7240, 4.1 and 4.3).
+// prefers reads whether, and for how long, the client wants to wait (RFC 7240, 4.1 and 4.3).
 func prefers(r *http.Request) (wait time.Duration, async bool) {
 	for _, line := range r.Header.Values("Prefer") {
 		for preference := range strings.SplitSeq(line, ",") {

@@ -10,14 +10,13 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// session is who a browser is signed in as. A cookie shows it, which scripts cannot read.
-// Browsers send the cookie to every port of the host, so each request also needs the key of
-// the session, which only the page's own origin keeps.
+// session identifies the user of a browser. A cookie holds it, which scripts cannot read. Browsers send cookies to
+// every port of the host, so each request also needs the session's key, which only the page's origin stores.
 type session struct {
 	User    string     `json:"user"`
 	Role    users.Role `json:"role"`
 	Expires time.Time  `json:"expires,omitzero"` // of the session or token
-	Key     string     `json:"key,omitempty"`    // where the session has just been made
+	Key     string     `json:"key,omitempty"`    // only in the response that creates the session
 }
 
 // sessionKey is the header with the key of a session.
@@ -27,11 +26,11 @@ func sessionOf(c access.Caller) session {
 	return session{User: c.Name, Role: c.Role, Expires: c.Expires.UTC()}
 }
 
-// getSession says whom the request is from.
+// getSession returns the caller's identity.
 func (s *server) getSession(r *http.Request) (reply, error) { return ok(sessionOf(callerOf(r))), nil }
 
-// signIn puts a session of the caller into a cookie: one of its own, also for who shows a token,
-// as nothing that was sent is answered. A session makes no other: it would never end.
+// signIn stores a new session in a cookie. A caller with a token gets a separate session, because responses never
+// contain credentials from the request. A session cannot create another session: it would never expire.
 func (s *server) signIn(r *http.Request) (reply, error) {
 	caller := callerOf(r)
 	if caller.Method == access.BySession {
@@ -49,7 +48,7 @@ func (s *server) signIn(r *http.Request) (reply, error) {
 	return reply{status: http.StatusCreated, header: map[string]string{"Set-Cookie": cookie.String()}, body: body}, nil
 }
 
-// signOut ends the session, and takes its cookie away.
+// signOut ends the session and deletes its cookie.
 func (s *server) signOut(r *http.Request) (reply, error) {
 	s.opts.Access.SignOut(callerOf(r))
 	cookie := sessionCookie(r)
@@ -57,8 +56,8 @@ func (s *server) signOut(r *http.Request) (reply, error) {
 	return reply{header: map[string]string{"Set-Cookie": cookie.String()}, body: map[string]string{"status": "signed out"}}, nil
 }
 
-// sessionCookie is named by the port: browsers keep those of one host together, which
-// may have a manager for each of several applications.
+// sessionCookie includes the port in the name: browsers share cookies between all ports of a host, where several
+// applications may each have a manager.
 func sessionCookie(r *http.Request) *http.Cookie {
 	name := "toskose"
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {

@@ -56,7 +56,7 @@ func (s *server) getOperation(r *http.Request, d manager.Detail) (reply, error) 
 	return ok(op), err
 }
 
-// view answers with states, and with processes if they are wanted.
+// view returns states, with processes if requested.
 func (s *server) view(show func(*http.Request, manager.Detail) (reply, error)) http.HandlerFunc {
 	return s.handle(func(r *http.Request) (reply, error) {
 		wanted, err := flag(r, "processes")
@@ -67,5 +67,5 @@ func (s *server) view(show func(*http.Request, manager.Detail) (reply, error)) h
 	})
 }
 
-// getDrawing answers with what does not change, for those who draw it.
+// getDrawing returns the static data for drawing the topology.
 func (s *server) getDrawing(*http.Request) (reply, error) { return ok(s.app.Drawing()), nil }

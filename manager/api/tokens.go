@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// token is the answer to who asks for one; its names are OAuth's (RFC 6749, 5.1).
+// token is the response to a token request; its field names are OAuth's (RFC 6749, 5.1).
 type token struct {
 	Token   string     `json:"access_token"`
 	Type    string     `json:"token_type"`
@@ -18,7 +18,7 @@ type token struct {
 	Role    users.Role `json:"role"`
 }
 
-// makeToken gives the caller a token, which makes no other: it would never end.
+// makeToken issues a token to the caller. A token cannot create another token: it would never expire.
 func (s *server) makeToken(r *http.Request) (reply, error) {
 	caller := callerOf(r)
 	if caller.Method == access.ByToken || caller.Method == access.BySession {

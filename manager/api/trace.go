@@ -10,15 +10,15 @@ import (
 	"github.com/toskose/toskose/manager/access"
 )
 
-// request is what is known of a request beside what it says.
+// request is the server's data about a request: its id and, once authenticated, its caller.
 type request struct {
 	id     string
-	caller access.Caller // empty until it is known
+	caller access.Caller // empty until authenticated
 }
 
 type traceKey struct{}
 
-// requestOf returns what is known of a request.
+// requestOf returns the server's data about a request.
 func requestOf(r *http.Request) *request {
 	if known, ok := r.Context().Value(traceKey{}).(*request); ok {
 		return known
@@ -26,14 +26,13 @@ func requestOf(r *http.Request) *request {
 	return &request{}
 }
 
-// callerOf returns who a request is from.
+// callerOf returns the caller of a request.
 func callerOf(r *http.Request) access.Caller { return requestOf(r).caller }
 
-// idForm is that of the ids that are taken from clients: it fits in a line of a log.
+// idForm matches the request ids that are accepted from clients: they fit in a log line.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9._:/+=-]{1,128}$`)
 
-// begin gives a request its id, which logs, problems and the answer have, and the
-// answer the headers that all have.
+// begin assigns the request's id, which logs, problems and the response include, and sets common headers.
 func (s *server) begin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		known := &request{id: r.Header.Get("X-Request-Id")}
@@ -46,11 +45,11 @@ func (s *server) begin(next http.Handler) http.Handler {
 	})
 }
 
-// protect sets what tells browsers to do nothing with an answer but what it is for.
-// The pages of /docs set a policy of their own.
+// protect sets the headers that restrict what browsers may do with a response. The pages of /docs set their own
+// policy.
 func protect(h http.Header, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY") // what frame-ancestors says, for old browsers
+	h.Set("X-Frame-Options", "DENY") // frame-ancestors for old browsers
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")

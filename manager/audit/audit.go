@@ -1,5 +1,4 @@
-// Package audit writes down who did what, and who was not let: a line of JSON for each
-// request that is more than a read that was allowed.
+// Package audit writes the audit log: one line of JSON per request, except for permitted reads.
 package audit
 
 import (
@@ -15,34 +14,33 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// Log is written to by all requests.
+// Log is the audit log. It is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	out    io.Writer
 	logger *slog.Logger
 }
 
-// Line is what is written down of a request. It has no body, query, password or token.
+// Line is the entry of a request. It has no body, query, password or token.
 type Line struct {
 	Time      time.Time     `json:"time"`
 	Request   string        `json:"request"`        // its id
-	User      string        `json:"user,omitempty"` // who exists; who was not let in may only say so
+	User      string        `json:"user,omitempty"` // an existing user; if refused, the claimed one
 	Role      users.Role    `json:"role,omitempty"`
-	By        access.Method `json:"by,omitempty"` // how the user was known; none: was not let in
+	By        access.Method `json:"by,omitempty"` // how the user authenticated; empty: refused
 	Address   string        `json:"address"`
-	Client    string        `json:"client,omitempty"` // as it calls itself
+	Client    string        `json:"client,omitempty"` // its user agent
 	Method    string        `json:"method"`
 	Route     string        `json:"route"`
 	Node      string        `json:"node,omitempty"`
 	Component string        `json:"component,omitempty"`
 	Operation string        `json:"operation,omitempty"`
 	Execution string        `json:"execution,omitempty"`
-	Status    int           `json:"status"` // 0: the client went away before it was answered
+	Status    int           `json:"status"` // 0: the client disconnected before the response
 	Seconds   float64       `json:"seconds"`
 }
 
-// New returns a log that out gets the lines of; nil: nobody does. The logger is told of those
-// that cannot be written.
+// New returns a log that writes to out, or discards its lines if out is nil. It reports write errors to logger.
 func New(out io.Writer, logger *slog.Logger) *Log {
 	if out == nil {
 		out = io.Discard
@@ -50,8 +48,8 @@ func New(out io.Writer, logger *slog.Logger) *Log {
 	return &Log{out: out, logger: logger}
 }
 
-// Note writes the line of a request, unless it is a read that was allowed, or of nobody
-// and not refused.
+// Note writes the entry of a request, unless the request is a permitted read, or is unauthenticated and was not
+// refused.
 func (l *Log) Note(line Line) {
 	refused := line.Status == http.StatusUnauthorized || line.Status == http.StatusForbidden || line.Status == http.StatusTooManyRequests
 	reads := line.Method == http.MethodGet || line.Method == http.MethodHead || line.Method == http.MethodOptions
@@ -64,7 +62,7 @@ func (l *Log) Note(line Line) {
 	l.write(line, "request", line.Request)
 }
 
-// GoalLine is written down of what happens to the goal other than by a request.
+// GoalLine is the entry of a change of the goal that no request made.
 type GoalLine struct {
 	Time     time.Time `json:"time"`
 	Event    string    `json:"event"` // goal_rejected, goal_adopted or goal_resigned
@@ -75,13 +73,13 @@ type GoalLine struct {
 	Why      string    `json:"why"`
 }
 
-// NoteGoal writes a line about the goal.
+// NoteGoal writes an entry about the goal.
 func (l *Log) NoteGoal(line GoalLine) {
 	line.Why = short(line.Why)
 	l.write(line, "event", line.Event)
 }
 
-// write writes a line in one call, so that several Logs may share a file.
+// write writes a line in one call, so that several Logs can share a file.
 func (l *Log) write(line any, about, value string) {
 	text, err := json.Marshal(line)
 	if err == nil {
@@ -94,7 +92,7 @@ func (l *Log) write(line any, about, value string) {
 	}
 }
 
-// short bounds what clients choose.
+// short truncates text that clients choose.
 func short(text string) string {
 	const most = 200
 	if len(text) > most {

@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// Await asks again and again, until the answer is true. A manager that answered
-// once and does not any more is asked on: it may be on its way from one container
-// to another. Any other error ends it, and so does ctx, with its own, or with that of
-// a manager that did not answer at the end, which is ctx's, too.
+// Await calls ask until it returns true. It keeps polling a manager that responded once and then stopped
+// responding: its container may be being replaced. Any other error is returned. If ctx ends, Await returns its
+// error, combined with the last connection error if the manager was unresponsive.
 func Await(ctx context.Context, ask func(context.Context) (done bool, err error)) error {
 	answered := false
 	ended := ctx.Err
@@ -34,7 +33,7 @@ func Await(ctx context.Context, ask func(context.Context) (done bool, err error)
 	}
 }
 
-// silentError is the error of a manager that did not answer until a context ended.
+// silentError is the error of a manager that was unresponsive when a context ended.
 type silentError struct {
 	error
 	ended error
@@ -42,7 +41,7 @@ type silentError struct {
 
 func (e *silentError) Unwrap() []error { return []error{e.error, e.ended} }
 
-// passing reports whether the answer may be another one soon.
+// passing reports whether an error may be transient.
 func passing(err error) bool {
 	var p *Problem
 	return errors.Is(err, ErrNoAnswer) || errors.As(err, &p) && p.Status == http.StatusServiceUnavailable

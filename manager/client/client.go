@@ -18,31 +18,31 @@ import (
 	"time"
 )
 
-// Client asks one manager. Its methods are safe for concurrent use.
+// Client sends requests to one manager. Its methods are safe for concurrent use.
 type Client struct {
 	opts     Options
 	http     *http.Client
 	password atomic.Pointer[string]
 }
 
-// Options say where a manager is, and who asks it.
+// Options are a manager's address and the caller's credentials.
 type Options struct {
 	Address        string // such as http://localhost:10000
-	User, Password string // an empty user has none
+	User, Password string // an empty user sends none
 
-	// PasswordAgain reads the password again where the manager refuses it: it may have been
-	// replaced. nil: it stays.
+	// PasswordAgain reads the password again after the manager refused it: it may have been rotated. nil: the password
+	// never changes.
 	PasswordAgain func() (string, error)
 
-	// Patient reports whether a manager that does not answer is being replaced: then it is asked
-	// again, for ten minutes at most. nil: it never is.
+	// Patient reports whether an unresponsive manager is being replaced: the client then retries for up to ten
+	// minutes. nil: never.
 	Patient func() bool
 
-	Token func() (string, error) // for each request, in the place of a password; nil: there is none
-	TLS   *tls.Config            // nil: that of any server's client
+	Token func() (string, error) // called for each request, instead of a password; nil: none
+	TLS   *tls.Config            // nil: the default configuration
 }
 
-// New returns a client that asks with a password.
+// New returns a client that authenticates with a password.
 func New(address, user, password string) *Client {
 	return With(Options{Address: address, User: user, Password: password})
 }
@@ -60,10 +60,10 @@ func With(opts Options) *Client {
 	return c
 }
 
-// Close closes connections that are kept open.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// login says in a request who asks.
+// login adds the credentials to a request.
 func (c *Client) login(r *http.Request) error {
 	if c.opts.Token != nil {
 		token, err := c.opts.Token()
@@ -79,7 +79,7 @@ func (c *Client) login(r *http.Request) error {
 	return nil
 }
 
-// again reports whether there is another password by now than one that was refused.
+// again reports whether the password has changed since one was refused.
 func (c *Client) again(refused string) bool {
 	if c.opts.PasswordAgain == nil || c.opts.Token != nil {
 		return false
@@ -92,17 +92,17 @@ func (c *Client) again(refused string) bool {
 	return true
 }
 
-// ErrNoAnswer is the error of a request that no manager answered.
+// ErrNoAnswer is the error of a request to which no manager responded.
 var ErrNoAnswer = errors.New("the manager does not answer")
 
-// Problem is an answer other than success (RFC 9457).
+// Problem is a problem document (RFC 9457), the response to a failed request.
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 
-	Execution string `json:"execution"` // the id of what was begun and is no success
+	Execution string `json:"execution"` // the id of the execution that was started and did not succeed
 }
 
 func (p *Problem) Error() string {
@@ -113,25 +113,25 @@ func (p *Problem) Error() string {
 }
 
 const (
-	maxAnswer = 64 << 20    // bytes of an answer
-	patience  = time.Minute // for one
+	maxAnswer = 64 << 20    // maximum size of a response
+	patience  = time.Minute // timeout of a request
 
-	replacing = 10 * time.Minute // for a manager that is being replaced
+	replacing = 10 * time.Minute // timeout while the manager is being replaced
 )
 
-// request is what is sent.
+// request is a request to the API.
 type request struct {
 	method, path string
 	query        url.Values
 	header       map[string]string
 	body         any // as JSON; nil: none
 
-	// repeatable: it has no other effect when it is carried out twice.
+	// repeatable means that the request is idempotent.
 	repeatable bool
 }
 
-// send sends a request and returns an answer of success, whose body the caller
-// closes. What is refused was not carried out.
+// send sends a request and returns a successful response, whose body the caller closes. A refused request had no
+// effect.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	for wait := 20 * time.Millisecond; ; {
 		with := *c.password.Load()
@@ -152,8 +152,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 
 func (c *Client) patient() bool { return c.opts.Patient != nil && c.opts.Patient() }
 
-// may reports whether a request may be sent again after an error: nobody has received it, or
-// it makes no difference.
+// may reports whether a request may be retried after an error: it was not received, or is idempotent.
 func (r request) may(err error) bool {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -199,19 +198,18 @@ func (c *Client) sendOnce(ctx context.Context, r request) (*http.Response, error
 		return answer, nil
 	}
 	defer answer.Body.Close()
-	if redirects { // who follows it sends the password and the request to another server
+	if redirects { // following it would send the password and the request to another server
 		return nil, &Problem{Status: answer.StatusCode, Title: http.StatusText(answer.StatusCode), Detail: fmt.Sprintf(
 			"%s redirects to %.200q, which is not followed: give the address of the manager itself", c.opts.Address, answer.Header.Get("Location"))}
 	}
 	p := &Problem{Status: answer.StatusCode, Title: http.StatusText(answer.StatusCode)}
 	if text, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err == nil {
-		_ = json.Unmarshal(text, p) // otherwise the status says it
+		_ = json.Unmarshal(text, p) // otherwise the status must suffice
 	}
 	return nil, p
 }
 
-// do sends a request and decodes the answer; what is returned is whether it was
-// accepted only (202).
+// do sends a request and decodes the response; accepted reports whether the status was 202.
 func (c *Client) do(ctx context.Context, r request, into any) (accepted bool, err error) {
 	limit := patience
 	if c.patient() {

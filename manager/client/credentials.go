@@ -5,36 +5,36 @@ import (
 	"net/http"
 )
 
-// Credentials are what manager and units use of the passwords and certificates that may change
-// while they run.
+// Credentials describe the rotatable passwords and certificates that the manager
+// and the units use.
 type Credentials struct {
 	Manager ManagerCredentials `json:"manager"`
 	Units   []UnitCredentials  `json:"units"`
 }
 
-// ManagerCredentials are those of the manager.
+// ManagerCredentials describe the manager's credentials.
 type ManagerCredentials struct {
 	Passwords   int      `json:"passwords"`   // of its first user
-	Keys        int      `json:"keys"`        // that verify documents; 0: it does not sign them
-	Signed      bool     `json:"signed"`      // all units store documents that the first key has signed
-	Certificate string   `json:"certificate"` // SHA-256 of its own; empty: it has none
-	Authorities []string `json:"authorities"` // SHA-256 of those whose certificates it accepts
+	Keys        int      `json:"keys"`        // number of keys that verify documents; 0: documents are not signed
+	Signed      bool     `json:"signed"`      // all units store documents signed by the first key
+	Certificate string   `json:"certificate"` // SHA-256 of its own certificate; empty: none
+	Authorities []string `json:"authorities"` // SHA-256 of the authorities that it trusts
 }
 
-// UnitCredentials are those of a unit.
+// UnitCredentials describe a unit's credentials.
 type UnitCredentials struct {
 	Node        string   `json:"node"`
 	Replica     string   `json:"replica"`
-	Passwords   int      `json:"passwords"` // that it accepts; 0: it does not read them again
-	Known       int      `json:"known"`     // that the manager has for it
-	Accepted    bool     `json:"accepted"`  // it accepts the newest of those
+	Passwords   int      `json:"passwords"` // number of accepted passwords; 0: it does not reload them
+	Known       int      `json:"known"`     // number of passwords that the manager has for it
+	Accepted    bool     `json:"accepted"`  // it accepts the newest of them
 	Certificate string   `json:"certificate"`
 	Authorities []string `json:"authorities"`
-	Problem     string   `json:"problem"` // why it cannot be asked
+	Problem     string   `json:"problem"` // why it cannot be queried
 }
 
-// Credentials asks which are in use. A manager of before they could be replaced does not know:
-// that is a Problem with status 404.
+// Credentials returns which credentials are in use. A manager that cannot rotate them returns a Problem with
+// status 404.
 func (c *Client) Credentials(ctx context.Context) (Credentials, error) {
 	var all Credentials
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/credentials"}, &all)

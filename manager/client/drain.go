@@ -10,10 +10,10 @@ import (
 // Drain is a node whose containers are about to be replaced.
 type Drain struct {
 	Node      string    `json:"node"`
-	Instances []string  `json:"instances"` // on which nothing begins
-	Underway  []Busy    `json:"underway"`  // what has not ended there
-	Silent    []string  `json:"silent"`    // who does not answer
-	Empty     bool      `json:"empty"`     // nothing runs there, and nothing begins
+	Instances []string  `json:"instances"` // on which new operations are blocked
+	Underway  []Busy    `json:"underway"`  // executions that are still running there
+	Silent    []string  `json:"silent"`    // unresponsive replicas
+	Empty     bool      `json:"empty"`     // no operation is running there, and new ones are blocked
 	Until     time.Time `json:"until"`
 }
 
@@ -25,9 +25,8 @@ type Busy struct {
 	By        string `json:"by"`
 }
 
-// Drain has nothing begin on the replicas of a node that are there, for so long unless it is
-// asked for again. A manager of before nodes could be drained does not know: that is a
-// Problem with status 404.
+// Drain blocks new operations on the current replicas of a node until the lease expires; another call extends it.
+// A manager that cannot drain nodes returns a Problem with status 404.
 func (c *Client) Drain(ctx context.Context, node string, lease time.Duration) (Drain, error) {
 	var now Drain
 	_, err := c.do(ctx, request{
@@ -36,7 +35,7 @@ func (c *Client) Drain(ctx context.Context, node string, lease time.Duration) (D
 	return now, err
 }
 
-// EndDrain has operations begin again.
+// EndDrain allows operations on a node again.
 func (c *Client) EndDrain(ctx context.Context, node string) error {
 	var none struct{}
 	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/drains/" + url.PathEscape(node)}, &none)

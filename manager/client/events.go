@@ -8,10 +8,9 @@ import (
 	"net/url"
 )
 
-// Events calls a function with what has happened after the event with an id, and
-// returns when that is all; where the id is empty, with the states now. What is not
-// known any more of the last 10,000 events is told by an event of the kind
-// "missing", before the states.
+// Events calls each for every event after the given id, and returns when there are no more. With an empty id it
+// starts with the current states. The manager keeps 10,000 events: if events were lost, an event of the kind
+// "missing" precedes the states.
 func (c *Client) Events(ctx context.Context, after string, each func(Event) error) error {
 	for {
 		var page struct {
@@ -36,9 +35,9 @@ func (c *Client) Events(ctx context.Context, after string, each func(Event) erro
 	}
 }
 
-// Follow is Events, and goes on with what happens until the function or ctx ends;
-// the error is theirs. When the manager does not answer any more, it says so by
-// lost, and comes back until it does: nothing is told twice.
+// Follow is Events, but waits for further events until each returns an error or ctx ends; it returns that error.
+// When the manager stops responding, Follow calls lost and reconnects until it succeeds. It delivers no event
+// twice.
 func (c *Client) Follow(ctx context.Context, after string, each func(Event) error, lost func(error)) error {
 	r := request{method: http.MethodGet, path: "/api/v1/events"}
 	return c.listen(ctx, r, after, func(m message) error {

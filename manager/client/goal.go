@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// Goal returns the goal and how far it is.
+// Goal returns the goal and its progress.
 func (c *Client) Goal(ctx context.Context) (Goal, error) {
 	var g Goal
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/app/goal"}, &g)
 	return g, err
 }
 
-// SetGoal replaces the goal: by a state of all components, and by states by name.
-// kept is false where not more than half of the replicas keep it yet.
+// SetGoal replaces the goal: a state for all components, and states by name. kept is false if a majority of the
+// replicas does not store the goal yet.
 func (c *Client) SetGoal(ctx context.Context, state string, states map[string]string) (g Goal, kept bool, err error) {
 	accepted, err := c.do(ctx, request{method: http.MethodPut, path: "/api/v1/app/goal", body: asked{state, states}}, &g)
 	return g, !accepted, err
 }
 
-// AddToGoal asks for states by name beside what was asked for before.
+// AddToGoal adds states by name to the goal.
 func (c *Client) AddToGoal(ctx context.Context, states map[string]string) (g Goal, kept bool, err error) {
 	accepted, err := c.do(ctx, request{method: http.MethodPatch, path: "/api/v1/app/goal", body: asked{States: states}}, &g)
 	return g, !accepted, err
 }
 
-// ResumeGoal lets the goal have components again that it leaves alone: those
-// given, or all.
+// ResumeGoal resumes reconciling components that are on hold: the given ones, or all.
 func (c *Client) ResumeGoal(ctx context.Context, components []string) (g Goal, kept bool, err error) {
 	accepted, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/goal/resume", body: map[string]any{"components": components}}, &g)
 	return g, !accepted, err
 }
 
-// RestoreGoal makes a goal the one that holds that a manager of the application has
-// shown before, unless a newer one is known; it returns the one that holds.
+// RestoreGoal sets a goal that a manager of this application returned earlier, unless a newer one is known. It
+// returns the goal in effect.
 func (c *Client) RestoreGoal(ctx context.Context, g Goal) (holds Goal, kept bool, err error) {
 	accepted, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/goal/restore", body: struct {
 		asked
@@ -49,8 +48,8 @@ func (c *Client) RestoreGoal(ctx context.Context, g Goal) (holds Goal, kept bool
 	return holds, !accepted, err
 }
 
-// RunTask makes the end of a task part of the goal: what failed is tried once more, and again
-// has all of it run once more.
+// RunTask makes the completion of a task part of the goal. Failed parts are retried once; with again, all parts
+// run once more.
 func (c *Client) RunTask(ctx context.Context, task string, again bool) (g Goal, kept bool, err error) {
 	path, err := url.JoinPath("/api/v1/app/tasks", url.PathEscape(task), "run")
 	if err != nil {
@@ -65,8 +64,8 @@ type asked struct {
 	States map[string]string `json:"states,omitempty"`
 }
 
-// AwaitGoal asks until the goal is reached, and tells each time how far it is. If
-// ctx ends before, it returns the goal as it was last, and the context's error.
+// AwaitGoal polls until the goal is reached, and calls tell each time with its progress. If ctx ends first, it
+// returns the last known goal and the context's error.
 func (c *Client) AwaitGoal(ctx context.Context, tell func(Goal)) (last Goal, err error) {
 	err = Await(ctx, func(ctx context.Context) (bool, error) {
 		g, err := c.Goal(ctx)

@@ -7,29 +7,28 @@ import (
 	"strconv"
 )
 
-// HistoryQuery says which executions are wanted; what is empty does not count.
+// HistoryQuery selects executions; empty fields match everything.
 type HistoryQuery struct {
 	Node, Component, Operation, By, Outcome string
 
 	Index  *int // of a task
-	Limit  int  // the latest so many
-	Output bool // with the end of their output
+	Limit  int  // maximum number, latest first
+	Output bool // include the end of their output
 }
 
-// History is what was executed, the latest first.
+// History is a list of executions, the latest first.
 type History struct {
 	Executions []Execution `json:"executions"`
 	Missing    []struct {
 		Node    string `json:"node"`
 		Replica string `json:"replica"`
 		Why     string `json:"why"`
-	} `json:"missing,omitempty"` // whose journals cannot be read now
+	} `json:"missing,omitempty"` // replicas whose journals cannot be read now
 }
 
-// History returns executions, as the journals of the containers that are there have
-// them.
+// History returns executions from the journals of the current containers.
 func (c *Client) History(ctx context.Context, q HistoryQuery) (History, error) {
-	const most = 200 // in one answer
+	const most = 200 // per response
 	values := url.Values{"output": {strconv.FormatBool(q.Output)}}
 	for name, value := range map[string]string{"node": q.Node, "component": q.Component, "operation": q.Operation, "by": q.By, "outcome": q.Outcome} {
 		if value != "" {

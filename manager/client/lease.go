@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Lease is a lease that was begun or renewed.
+// Lease is a lease that was acquired or renewed.
 type Lease struct {
 	ID         string   `json:"id"`
 	Components []string `json:"components"`
 	Seconds    float64  `json:"seconds"`
-	Renewed    bool     `json:"renewed"` // false: it has begun now, or once more since it had ended
-	Goal       bool     `json:"goal"`    // false: there is no goal, so that nothing starts the components
+	Renewed    bool     `json:"renewed"` // false: it is new, or had expired and was acquired again
+	Goal       bool     `json:"goal"`    // false: there is no goal, so nothing starts the components
 }
 
-// Lease begins or renews a lease: the goal leaves components alone until it is not renewed in
-// time, or ends. A manager of a release without leases answers with a Problem of status 404.
+// Lease acquires or renews a lease: the goal does not reconcile the components until the lease expires or is
+// released. A manager without support for leases returns a Problem with status 404.
 func (c *Client) Lease(ctx context.Context, id string, components []string, lasts time.Duration) (Lease, error) {
 	var l Lease
 	_, err := c.do(ctx, request{
@@ -27,7 +27,7 @@ func (c *Client) Lease(ctx context.Context, id string, components []string, last
 	return l, err
 }
 
-// EndLease ends a lease.
+// EndLease releases a lease.
 func (c *Client) EndLease(ctx context.Context, id string) error {
 	var none struct{}
 	_, err := c.do(ctx, request{method: http.MethodDelete, path: "/api/v1/app/goal/leases/" + url.PathEscape(id)}, &none)

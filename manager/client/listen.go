@@ -11,20 +11,19 @@ import (
 	"time"
 )
 
-// errSilent says that a manager sent nothing for longer than it ever does.
+// errSilent is the error of a stream that received nothing for longer than the manager's keep-alive interval.
 var errSilent = errors.New("it has sent nothing for a while")
 
 const (
-	silence  = 45 * time.Second // a manager says three times in it that it is still there
+	silence  = 45 * time.Second // a manager sends three heartbeats in this time
 	maxEvent = 4 << 20          // bytes of a line
 )
 
 // message is a server-sent event.
 type message struct{ id, kind, data string }
 
-// listen calls a function with server-sent events, from the one after an id on, until
-// the function or ctx ends; the error is theirs. When the manager does not answer any
-// more, it says so by lost, and comes back until it does.
+// listen calls each for every server-sent event after the given id, until each returns an error or ctx ends; it
+// returns that error. When the manager stops responding, it calls lost and reconnects until it succeeds.
 func (c *Client) listen(ctx context.Context, r request, after string, each func(message) error, lost func(error)) error {
 	for wait, known := time.Duration(0), false; ; wait = min(max(2*wait, 100*time.Millisecond), 5*time.Second) {
 		begun, err := c.stream(ctx, r, &after, each)
@@ -44,8 +43,7 @@ func (c *Client) listen(ctx context.Context, r request, after string, each func(
 	}
 }
 
-// stream reads events from one connection until it ends, and moves after on with
-// each.
+// stream reads events from one connection until it ends, and advances after with each.
 func (c *Client) stream(ctx context.Context, r request, after *string, each func(message) error) (begun bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,7 +66,7 @@ func (c *Client) stream(ctx context.Context, r request, after *string, each func
 	lines.Buffer(nil, maxEvent)
 	var m message
 	for lines.Scan() {
-		alarm.Stop() // not while the function takes its time
+		alarm.Stop() // not while the callback is running
 		field, value, _ := strings.Cut(lines.Text(), ":")
 		value = strings.TrimPrefix(value, " ")
 		switch {
@@ -93,7 +91,7 @@ func (c *Client) stream(ctx context.Context, r request, after *string, each func
 	}
 	err = lines.Err()
 	if err == nil {
-		err = io.ErrUnexpectedEOF // it ends with us only
+		err = io.ErrUnexpectedEOF // the manager never ends the stream
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause

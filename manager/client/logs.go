@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// LogQuery says which lines of logs are wanted.
+// LogQuery selects log lines.
 type LogQuery struct {
 	Of      []string // nodes, components and operations, as NODE/COMPONENT/OPERATION or a part of it; none: all
 	Replica string   // address or instance; empty: all
@@ -42,14 +42,14 @@ func (q LogQuery) values() url.Values {
 	return v
 }
 
-// The kinds of log lines that are none.
+// The kinds of log lines that no operation printed.
 const (
-	LogLost   = "lost"   // something is gone before it was read
-	LogSilent = "silent" // a unit cannot be asked
-	LogLive   = "live"   // what follows is new
+	LogLost   = "lost"   // lines were deleted before they were read
+	LogSilent = "silent" // a unit is unresponsive
+	LogLive   = "live"   // the following lines are new
 )
 
-// LogLine is a line that an operation printed, or what is to be known of lines.
+// LogLine is a line that an operation printed, or a notice about lines.
 type LogLine struct {
 	Kind      string    `json:"kind,omitempty"` // empty: a line
 	Time      time.Time `json:"time"`
@@ -59,13 +59,13 @@ type LogLine struct {
 	Operation string    `json:"operation,omitempty"`
 	Stream    string    `json:"stream,omitempty"`
 	Line      string    `json:"line"`
-	Base64    []byte    `json:"base64,omitempty"` // instead, where it is not UTF-8
+	Base64    []byte    `json:"base64,omitempty"` // instead of the text if it is not UTF-8
 	Partial   bool      `json:"partial,omitempty"`
-	Bytes     int64     `json:"bytes,omitempty"` // that are lost
+	Bytes     int64     `json:"bytes,omitempty"` // lost bytes
 	Why       string    `json:"why,omitempty"`
 }
 
-// Text is the line as it was printed.
+// Text returns the line as it was printed.
 func (l LogLine) Text() string {
 	if l.Base64 != nil {
 		return string(l.Base64)
@@ -73,7 +73,7 @@ func (l LogLine) Text() string {
 	return l.Line
 }
 
-// Logs calls a function with the lines that there are.
+// Logs calls each for every existing line.
 func (c *Client) Logs(ctx context.Context, q LogQuery, each func(LogLine) error) error {
 	values := q.values()
 	values.Set("limit", strconv.Itoa(max(q.Tail, 1000)))
@@ -98,9 +98,9 @@ func (c *Client) Logs(ctx context.Context, q LogQuery, each func(LogLine) error)
 	}
 }
 
-// FollowLogs is Logs, and goes on with what is printed until the function or ctx ends;
-// the error is theirs. When the manager does not answer any more, it says so by lost,
-// and comes back until it does: no line is told twice, and none is missing.
+// FollowLogs is Logs, but waits for further lines until each returns an error or ctx ends; it returns that error.
+// When the manager stops responding, FollowLogs calls lost and reconnects until it succeeds. It delivers every
+// line exactly once.
 func (c *Client) FollowLogs(ctx context.Context, q LogQuery, each func(LogLine) error, lost func(error)) error {
 	values := q.values()
 	values.Set("follow", "true")

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Plan returns the way from now to a goal that is not set: a state of all
-// components, and states by name. Without either it is that to the goal that is.
+// Plan returns the plan for a goal without setting it: a state for all components, and states by name. Without
+// either, it returns the plan for the current goal.
 func (c *Client) Plan(ctx context.Context, state string, states map[string]string) (Plan, error) {
 	var p Plan
 	_, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/plan", body: asked{state, states}}, &p)

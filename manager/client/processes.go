@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// NodeProcesses is a container with what runs in it.
+// NodeProcesses is a container and its processes.
 type NodeProcesses struct {
 	Name     string `json:"name"`
 	Kind     string `json:"kind"`
@@ -14,7 +14,7 @@ type NodeProcesses struct {
 	Replicas []struct {
 		Address   string    `json:"address"`
 		Problem   string    `json:"problem,omitempty"`
-		Unclaimed []Process `json:"unclaimed,omitempty"` // of no component
+		Unclaimed []Process `json:"unclaimed,omitempty"` // processes that belong to no component
 	} `json:"replicas"`
 	Components []struct {
 		Name     string `json:"name"`
@@ -27,18 +27,18 @@ type NodeProcesses struct {
 	} `json:"components"`
 }
 
-// Process is one that runs.
+// Process is a running process.
 type Process struct {
 	PID       int     `json:"pid"`
 	Parent    int     `json:"parent"`
-	Operation string  `json:"operation,omitempty"` // the one it descends from
+	Operation string  `json:"operation,omitempty"` // the operation that started it
 	Command   string  `json:"command"`
-	CPU       float64 `json:"cpu_seconds"`  // since it began
+	CPU       float64 `json:"cpu_seconds"`  // since its start
 	Memory    int64   `json:"memory_bytes"` // resident set
 	Zombie    bool    `json:"zombie,omitempty"`
 }
 
-// Processes returns what runs in all containers.
+// Processes returns the processes of all containers.
 func (c *Client) Processes(ctx context.Context) ([]NodeProcesses, error) {
 	var nodes []NodeProcesses
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/node", query: url.Values{"processes": {"true"}}}, &nodes)

@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// RunRequest asks for one execution of an operation.
+// RunRequest is a request to run an operation.
 type RunRequest struct {
 	Node, Component string
 	Operation       string            // "interface.operation", or the bare name where it is unique
 	Replica         string            // address or instance; empty: all
 	Inputs          map[string]string // override declared inputs
 	Timeout         time.Duration     // 0: the operation's own limit, or none
-	Force           bool              // even if it requires what nothing offers
-	Strict          bool              // not if it takes from others what they require
+	Force           bool              // even with unmet requirements
+	Strict          bool              // not if it withdraws capabilities that others require
 	ID              string            // of the execution; empty: the manager's choice
 }
 
-// Run begins an execution, asks until it has ended on every replica, and returns
-// it; its outcome says whether it succeeded. tell is called whenever it was asked
-// for. Where it was not begun, the error is a *Problem. If ctx ends, the execution
-// goes on, and Run returns it as it was last with the context's error.
+// Run starts an execution, polls until it has ended on every replica, and returns it; its outcome says whether it
+// succeeded. Run calls tell after every poll. If the execution was not started, the error is a *Problem. If ctx
+// ends, the execution continues, and Run returns its last known state with the context's error.
 func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (Execution, error) {
 	path, err := url.JoinPath("/api/v1/node", url.PathEscape(r.Node), url.PathEscape(r.Component), url.PathEscape(r.Operation))
 	if err != nil {
@@ -40,7 +39,7 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 		}
 	}
 	id := r.ID
-	if id == "" && c.patient() { // it may have to be sent to the next manager, too
+	if id == "" && c.patient() { // it may have to be sent again to the next manager
 		id = rand.Text()
 	}
 	var x Execution
@@ -53,7 +52,7 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 		}{id, r.Inputs, r.Timeout.Seconds()},
 	}, &x)
 	var p *Problem
-	if errors.As(err, &p) && p.Execution != "" { // some replica refused it, or failed at once
+	if errors.As(err, &p) && p.Execution != "" { // a replica refused it or failed immediately
 		return c.follow(ctx, Execution{ID: p.Execution, Outcome: OutcomeRunning}, tell)
 	}
 	if err != nil {
@@ -63,12 +62,12 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 	return c.follow(ctx, x, tell)
 }
 
-// follow asks for an execution until it has ended. A manager that is gone may be on
-// its way from one container to another: the units know the execution.
+// follow polls an execution until it has ended. It tolerates a manager whose container is being replaced: the
+// units know the execution.
 func (c *Client) follow(ctx context.Context, x Execution, tell func(Execution)) (Execution, error) {
 	begun := false
 	err := Await(ctx, func(ctx context.Context) (bool, error) {
-		if !begun { // the manager has just said that
+		if !begun { // the manager has just returned the current state
 			begun = true
 			return x.Outcome != OutcomeRunning, nil
 		}

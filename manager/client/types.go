@@ -2,7 +2,7 @@ package client
 
 import "time"
 
-// App is the application as it is now.
+// App is the current state of the application.
 type App struct {
 	Name       string      `json:"name"`
 	Nodes      []Node      `json:"nodes"`
@@ -15,7 +15,7 @@ type Node struct {
 	Kind  string   `json:"kind"` // toskosed, standalone or job
 	State string   `json:"state"`
 	Why   string   `json:"why"`
-	Job   []string `json:"job,omitempty"` // the components that a job runs by itself, without the manager
+	Job   []string `json:"job,omitempty"` // the components that a job runs without the manager
 }
 
 // Component is a component on all replicas of its node.
@@ -23,12 +23,12 @@ type Component struct {
 	Name       string      `json:"name"`
 	Node       string      `json:"node"`
 	State      string      `json:"state"`
-	Allowed    []string    `json:"allowed"`            // on every replica, now
-	Degraded   bool        `json:"degraded,omitempty"` // it lacks something, on any replica
+	Allowed    []string    `json:"allowed"`            // now, on every replica
+	Degraded   bool        `json:"degraded,omitempty"` // it has unmet requirements on some replica
 	Lacks      []Lack      `json:"lacks,omitempty"`
 	Operations []Operation `json:"operations"`
 	Replicas   []Replica   `json:"replicas"`
-	Task       *Task       `json:"task,omitempty"` // nil: it does not finish
+	Task       *Task       `json:"task,omitempty"` // nil: not a task
 }
 
 // The phases of a task, and of its indexes.
@@ -37,10 +37,10 @@ const (
 	TaskRunning   = "running"
 	TaskRetrying  = "retrying"
 	TaskCompleted = "completed"
-	TaskFailed    = "failed" // and is not tried again
+	TaskFailed    = "failed" // and is not retried
 )
 
-// Task is how far a component is that finishes.
+// Task is the progress of a component that runs to completion.
 type Task struct {
 	Phase       string      `json:"phase"`
 	Reason      string      `json:"reason,omitempty"` // why it failed
@@ -49,39 +49,39 @@ type Task struct {
 	Completed   int         `json:"completed"` // indexes
 	Failed      int         `json:"failed"`
 	Running     int         `json:"running"`
-	Round       int         `json:"round,omitempty"`     // how often it was asked for again
+	Round       int         `json:"round,omitempty"`     // how often it was requested again
 	Since       time.Time   `json:"since,omitzero"`      // when its first run for this goal began
-	Until       time.Time   `json:"until,omitzero"`      // when something of it is tried again
-	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed, 124 where that has timed out; 0 once it is completed
-	Signal      string      `json:"signal,omitempty"`    // that ended it, where it has no exit code
+	Until       time.Time   `json:"until,omitzero"`      // when the next index is retried
+	ExitCode    *int        `json:"exit_code,omitempty"` // of the first failed index, 124 if it timed out; 0 once completed
+	Signal      string      `json:"signal,omitempty"`    // that terminated it, if it has no exit code
 	Indexes     []TaskIndex `json:"indexes"`
 }
 
-// TaskIndex is how far one index of a task is.
+// TaskIndex is the progress of one index of a task.
 type TaskIndex struct {
 	Index     int       `json:"index"`
 	Phase     string    `json:"phase"`
-	Replica   string    `json:"replica,omitempty"` // in which it ran last, or is to run
+	Replica   string    `json:"replica,omitempty"` // of its last run, or of its next one
 	Instance  string    `json:"instance,omitempty"`
 	Attempts  int       `json:"attempts"`
 	Execution string    `json:"execution,omitempty"` // the last
 	ExitCode  *int      `json:"exit_code,omitempty"`
 	Signal    string    `json:"signal,omitempty"`
-	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit or the deadline has ended it
+	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit or the deadline ended it
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	Until     time.Time `json:"until,omitzero"`     // when it is tried again
-	Recorded  bool      `json:"recorded,omitempty"` // it is completed as the goal has it
+	Until     time.Time `json:"until,omitzero"`     // when it is retried
+	Recorded  bool      `json:"recorded,omitempty"` // the goal records it as completed
 }
 
-// Operation is an operation as the model has it.
+// Operation is an operation of the model.
 type Operation struct {
 	Name        string   `json:"name"`        // "interface.operation"
 	Implemented bool     `json:"implemented"` // it has a script
 	Inputs      []string `json:"inputs,omitempty"`
 }
 
-// Lack is what a component requires in its state, and nothing offers.
+// Lack is an unmet requirement of a component in its current state.
 type Lack struct {
 	Component   string `json:"component"`
 	Requirement string `json:"requirement"`
@@ -98,17 +98,16 @@ type Replica struct {
 	Since     time.Time `json:"since,omitzero"`
 	Why       string    `json:"why,omitempty"`
 	Allowed   []string  `json:"allowed,omitempty"`
-	Executing string    `json:"executing,omitempty"` // the id of the execution under way
-	Problem   string    `json:"problem,omitempty"`   // why the state is not known
-	Last      string    `json:"last,omitempty"`      // the state that it was in when it was heard last
-	Heard     time.Time `json:"heard,omitzero"`      // and when that was
-	Degraded  bool      `json:"degraded,omitempty"`  // it lacks something
+	Executing string    `json:"executing,omitempty"` // the id of the running execution
+	Problem   string    `json:"problem,omitempty"`   // why the state is unknown
+	Last      string    `json:"last,omitempty"`      // its last known state
+	Heard     time.Time `json:"heard,omitzero"`      // when that state was reported
+	Degraded  bool      `json:"degraded,omitempty"`  // it has unmet requirements
 	Lacks     []Lack    `json:"lacks,omitempty"`
-	Outdated  bool      `json:"outdated,omitempty"` // it is of another version of the application than the manager
+	Outdated  bool      `json:"outdated,omitempty"` // its application version differs from the manager's
 }
 
-// RejectedGoal says that a replica keeps a goal which the manager ignores, since it has not
-// signed it.
+// RejectedGoal is a goal that a replica stores and the manager ignores, because its signature is invalid.
 type RejectedGoal struct {
 	Node     string `json:"node"`
 	Replica  string `json:"replica"`
@@ -116,17 +115,17 @@ type RejectedGoal struct {
 	Why      string `json:"why"`
 }
 
-// Goal is where the application should be, and how far it is.
+// Goal is the desired state of the application, and its progress.
 type Goal struct {
 	State     string            `json:"state,omitempty"`
 	States    map[string]string `json:"states,omitempty"`
 	Revision  string            `json:"revision,omitempty"`
-	Asked     string            `json:"asked,omitempty"` // the revision that a person made; holds were added since
+	Asked     string            `json:"asked,omitempty"` // the revision that a person set, before holds were added
 	By        string            `json:"by,omitempty"`
 	At        time.Time         `json:"at,omitzero"`
 	Default   bool              `json:"default,omitempty"`
 	Holds     map[string]Hold   `json:"holds,omitempty"`
-	Resumed   map[string]Hold   `json:"resumed,omitempty"` // led back since by people
+	Resumed   map[string]Hold   `json:"resumed,omitempty"` // components that people have returned to their targets
 	Tasks     map[string]Record `json:"tasks,omitempty"`
 	Acting    bool              `json:"acting"`
 	Lacking   []string          `json:"lacking,omitempty"`
@@ -139,9 +138,8 @@ type Goal struct {
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Record is what the goal keeps of a task, whatever becomes of its containers: how often it was
-// asked for again, the indexes that count as completed, and since when a deadline counts, for
-// the goal that was asked for with a revision.
+// Record is the state of a task that the goal keeps, independent of its containers: how often it was requested
+// again, the completed indexes, and when a deadline started, for the goal with a given revision.
 type Record struct {
 	Round int       `json:"round,omitempty"`
 	Done  []int     `json:"done,omitempty"`
@@ -149,21 +147,21 @@ type Record struct {
 	Asked string    `json:"asked,omitempty"`
 }
 
-// None reports whether nothing is asked for.
+// None reports whether the goal is empty.
 func (g Goal) None() bool {
 	return (g.State == "" || g.State == "none") && len(g.States) == 0 && !g.Default
 }
 
-// Hold says why the goal leaves a component alone.
+// Hold says why a component is not reconciled.
 type Hold struct {
 	By        string    `json:"by,omitempty"`
 	At        time.Time `json:"at,omitzero"`
 	Operation string    `json:"operation,omitempty"`
 	State     string    `json:"state,omitempty"`
-	Lease     string    `json:"lease,omitempty"` // with which it ends
+	Lease     string    `json:"lease,omitempty"` // the lease with which it ends
 }
 
-// Step is an operation of the goal's that is executing.
+// Step is a running operation that the goal started.
 type Step struct {
 	Node      string `json:"node"`
 	Instance  string `json:"instance"`
@@ -177,7 +175,7 @@ type Step struct {
 	Part *Part  `json:"part,omitempty"` // of a task
 }
 
-// Obstacle is why something that the goal asks for is not so yet.
+// Obstacle is the reason why part of the goal is not reached yet.
 type Obstacle struct {
 	Node      string    `json:"node,omitempty"`
 	Instance  string    `json:"instance,omitempty"`
@@ -186,7 +184,7 @@ type Obstacle struct {
 	Until     time.Time `json:"until,omitzero"`
 }
 
-// String says what it is about and why.
+// String returns the subject and the reason.
 func (o Obstacle) String() string {
 	of := o.Component
 	if of == "" {
@@ -198,40 +196,40 @@ func (o Obstacle) String() string {
 	return of + ": " + o.Reason
 }
 
-// Plan is the way from now to a goal.
+// Plan is the sequence of operations that reaches a goal.
 type Plan struct {
-	Plan      *Steps            `json:"plan"`    // nil: Notes or Obstacles say why there is none
-	Targets   map[string]string `json:"targets"` // what the goal means, by component
+	Plan      *Steps            `json:"plan"`    // nil: Notes or Obstacles contain the reason
+	Targets   map[string]string `json:"targets"` // the resulting states, by component
 	Obstacles []Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
 }
 
-// Steps are the operations of a plan. Replicas of a node that stand alike are one
-// element; the others have a number after their name.
+// Steps are the operations of a plan. Replicas of a node in the same state share one element; the others have a
+// number after their name.
 type Steps struct {
 	Operations int `json:"operations"`
 	Minimal    struct {
 		Operations bool `json:"operations"` // no plan has fewer operations
-		Levels     bool `json:"levels"`     // of those with as few, no plan has fewer levels
+		Levels     bool `json:"levels"`     // no plan with as few operations has fewer levels
 	} `json:"minimal"`
-	Limit  string       `json:"limit,omitempty"` // why something is not proven
+	Limit  string       `json:"limit,omitempty"` // why optimality is not proven
 	Notes  []string     `json:"notes,omitempty"`
-	Levels [][]PlanStep `json:"levels"` // those of one level can be made at the same time
+	Levels [][]PlanStep `json:"levels"` // steps of one level can run concurrently
 }
 
 // PlanStep is one operation of a plan.
 type PlanStep struct {
-	ID          int    `json:"id"` // counts from 1 through all levels
+	ID          int    `json:"id"` // numbered from 1 through all levels
 	Component   string `json:"component"`
 	Interface   string `json:"interface"`
 	Operation   string `json:"operation"`
 	Source      string `json:"source"`
 	Target      string `json:"target"`
-	Implemented bool   `json:"implemented"`     // otherwise it runs nothing
+	Implemented bool   `json:"implemented"`     // it has a script
 	After       []int  `json:"after,omitempty"` // IDs of the steps that it waits for
 }
 
-// The outcomes of an execution that commands tell apart.
+// The outcomes of an execution that commands distinguish.
 const (
 	OutcomeRunning   = "running"
 	OutcomeSucceeded = "succeeded"
@@ -245,20 +243,20 @@ type Execution struct {
 	Interface string    `json:"interface"`
 	Operation string    `json:"operation"`
 	By        string    `json:"by,omitempty"`
-	Inputs    []string  `json:"inputs,omitempty"` // names of those overridden
+	Inputs    []string  `json:"inputs,omitempty"` // names of the overridden inputs
 	Part      *Part     `json:"part,omitempty"`   // of a task
-	Outcome   string    `json:"outcome"`          // of the worst run; running until all have ended
+	Outcome   string    `json:"outcome"`          // of the worst run; running until all runs have ended
 	Started   time.Time `json:"started"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Runs      []Run     `json:"runs"`
-	Degraded  []Lack    `json:"degraded,omitempty"` // what others require and lack since it was begun
+	Degraded  []Lack    `json:"degraded,omitempty"` // requirements of others that became unmet since its start
 }
 
-// Part says which part of a task an execution is.
+// Part identifies the part of a task that an execution runs.
 type Part struct {
 	Index   int `json:"index"`
 	Attempt int `json:"attempt"`         // from 1 on
-	Round   int `json:"round,omitempty"` // how often all of it was asked for again before
+	Round   int `json:"round,omitempty"` // how often the whole task was requested again before
 }
 
 // Run is an execution in one container.
@@ -276,11 +274,11 @@ type Run struct {
 	Signal    string    `json:"signal,omitempty"`
 	Stdout    string    `json:"stdout,omitempty"` // the end of its output
 	Stderr    string    `json:"stderr,omitempty"`
-	Truncated bool      `json:"truncated,omitempty"` // there was more output before it
+	Truncated bool      `json:"truncated,omitempty"` // earlier output is omitted
 	Allowed   []string  `json:"allowed,omitempty"`   // what the protocol allowed instead
 }
 
-// Event is something that happened to a component, or to a replica.
+// Event is a change of a component or a replica.
 type Event struct {
 	ID        string          `json:"id"`
 	Kind      string          `json:"kind"`
@@ -293,7 +291,7 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *EventExecution `json:"execution,omitempty"`
-	Task      *Task           `json:"task,omitempty"` // how far it is, of an event of this kind
+	Task      *Task           `json:"task,omitempty"` // the progress, in events of this kind
 }
 
 // EventExecution is the execution that an event is about.
@@ -306,5 +304,5 @@ type EventExecution struct {
 	Run
 }
 
-// Untouched is why a component is in its initial state while nothing was done to it.
+// Untouched is why a component is in its initial state although no operation ran.
 const Untouched = "nothing was done to it yet"

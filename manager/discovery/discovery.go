@@ -1,8 +1,7 @@
-// Package discovery is the manager's only interface to containers: it finds the
-// replicas of a node, and whether a container without a unit is running. It asks
-// nothing but DNS, in the way that the manifest says: trying names that may not
-// exist would ask a stranger's DNS and send the password wherever it points. It
-// starts goroutines only within a call.
+// Package discovery is the manager's only interface to containers: it finds the replicas of a node, and checks
+// whether a container without a unit is running. It queries only DNS, with the naming scheme in the manifest:
+// guessing names could query a foreign DNS server and send the password to the address that it returns. Its
+// goroutines end with the call that starts them.
 package discovery
 
 import (
@@ -18,7 +17,7 @@ import (
 	"time"
 )
 
-// Mode is how the name of all replicas of a node is formed.
+// Mode is the naming scheme for the replicas of a node.
 type Mode string
 
 // The modes of TOSKOSE_DISCOVERY.
@@ -46,29 +45,27 @@ type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// ErrNone means that a name has no address: the node has no container that is
-// ready.
+// ErrNone means that a name has no address: the node has no ready container.
 var ErrNone = errors.New("no container")
 
-// ErrUnanswered means that an engine's own DNS, which is in this container and
-// knows all containers, knows none of a name, and that nobody answers whom it asks
-// then: so it is on a machine without a name server. The node has no container
-// that can be found by its name.
+// ErrUnanswered means that the engine's DNS server, which knows all containers, does not know the name, and that
+// its upstream servers do not respond, as on a machine without a name server. The node has no container that its
+// name can find.
 var ErrUnanswered = errors.New("nobody answers for the name")
 
 // Options configure a DNS. A zero field means its default.
 type Options struct {
 	Resolver Resolver      // the system's
 	Dialer   Dialer        // a plain one
-	Timeout  time.Duration // of one lookup and of one dial; 3 s
+	Timeout  time.Duration // for one lookup or dial; 3 s
 
-	// Domain is appended to aliases, because no search domain is used: on
-	// Kubernetes NAMESPACE.svc.cluster.local.
+	// Domain is appended to aliases, because no search domain is used. On Kubernetes it is
+	// NAMESPACE.svc.cluster.local.
 	Domain string
-	// Names maps aliases that have another name in DNS.
+	// Names maps aliases to different DNS names.
 	Names map[string]string
-	// Units maps aliases to names that lead to all of a node's units, where its own
-	// leads clients only to those of them that are ready.
+	// Units maps aliases to names that resolve to all units of a node, for nodes whose own name resolves only to ready
+	// replicas.
 	Units map[string]string
 }
 
@@ -101,16 +98,14 @@ func New(mode Mode, opts Options) *DNS {
 	return d
 }
 
-// clientName returns the name to resolve for an alias, and unitName that for its
-// units.
+// clientName returns the name to resolve for an alias; unitName returns the name of its units.
 func (d *DNS) clientName(alias string) string { return d.name(cmp.Or(d.names[alias], alias)) }
 
 func (d *DNS) unitName(alias string) string {
 	return d.name(cmp.Or(d.units[alias], d.names[alias], alias))
 }
 
-// name completes a name. It ends in a dot, so that neither a search domain nor
-// /etc/hosts is tried.
+// name completes a name. A trailing dot prevents search domains and /etc/hosts from being used.
 func (d *DNS) name(alias string) string {
 	name := strings.TrimSuffix(alias, ".") + "."
 	if d.domain != "" {
@@ -122,14 +117,13 @@ func (d *DNS) name(alias string) string {
 	return name
 }
 
-// Replicas returns the address of each replica of the node with this alias,
-// sorted, or ErrNone, or ErrUnanswered.
+// Replicas returns the sorted addresses of the replicas of the node with this alias, ErrNone, or ErrUnanswered.
 func (d *DNS) Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error) {
 	return d.replicas(ctx, alias, d.unitName(alias), port)
 }
 
-// Clients returns the addresses that the name of a node leads clients to; all,
-// where it leads to each replica of the node.
+// Clients returns the addresses to which a node's name resolves for clients; all is true if it resolves to every
+// replica.
 func (d *DNS) Clients(ctx context.Context, alias string) (addrs []netip.Addr, all bool, err error) {
 	if d.units[alias] == "" {
 		return nil, true, nil
@@ -145,7 +139,7 @@ func (d *DNS) Clients(ctx context.Context, alias string) (addrs []netip.Addr, al
 }
 
 func (d *DNS) replicas(ctx context.Context, alias, name string, port int) ([]netip.AddrPort, error) {
-	if addr, err := netip.ParseAddr(alias); err == nil { // of a manager outside the containers' network
+	if addr, err := netip.ParseAddr(alias); err == nil { // for a manager outside the containers' network
 		return []netip.AddrPort{netip.AddrPortFrom(addr, uint16(port))}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
@@ -170,8 +164,8 @@ func (d *DNS) replicas(ctx context.Context, alias, name string, port int) ([]net
 	return slices.Compact(replicas), nil
 }
 
-// oneFamily keeps the IPv4 addresses if there are any: a container on a dual-stack
-// network has one of each, and must not count twice.
+// oneFamily keeps only the IPv4 addresses if there are any: a container on a dual-stack network has one of each
+// and must not count twice.
 func oneFamily(addrs []netip.Addr) []netip.Addr {
 	var v4, v6 []netip.Addr
 	for _, addr := range addrs {
@@ -187,8 +181,8 @@ func oneFamily(addrs []netip.Addr) []netip.Addr {
 	return v6
 }
 
-// Running returns the addresses of a running container without a unit: its name
-// resolves, and each TCP port accepts connections. The error says which does not.
+// Running returns the addresses of a running container without a unit: its name resolves, and each TCP port
+// accepts connections. The error names the port that does not.
 func (d *DNS) Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error) {
 	found, err := d.replicas(ctx, alias, d.clientName(alias), 0)
 	if err != nil {

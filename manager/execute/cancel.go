@@ -9,12 +9,12 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Cancel ends an execution, whoever began it, on all replicas where it runs, and
-// returns it as it ended.
+// Cancel ends an execution on all replicas where it runs, whichever client started it, and returns its final
+// state.
 func (e *Engine) Cancel(ctx context.Context, id string) (outcome.Execution, error) {
 	if rec, ok := e.records.get(id); ok {
 		select {
-		case <-rec.accepted: // so that it does not begin afterwards
+		case <-rec.accepted: // so that it does not start after the cancellation
 		case <-ctx.Done():
 		}
 	}

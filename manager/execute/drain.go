@@ -12,17 +12,17 @@ import (
 	"github.com/toskose/toskose/manager/topology"
 )
 
-// drains are the nodes whose containers are about to be replaced: what runs there ends, and
-// nothing begins. What people ask for waits until the drain ends; what the goal asks for
-// is refused on the containers that were there when it began, and no others, so that the
-// goal brings back those that take their places.
+// drains holds the nodes whose containers are about to be replaced. Running operations finish there, and no new
+// ones start. Clients' requests wait until the drain ends. The goal's operations are refused on the containers
+// that existed when the drain began, but not on others, so that the goal can start components on their
+// replacements.
 type drains struct {
 	mu       sync.Mutex
 	of       map[string]*drain // by node
-	underway map[string]int    // executions that this manager has begun, which have not ended
+	underway map[string]int    // running executions that this manager started
 }
 
-// drain is that of one node.
+// drain is the drain of one node.
 type drain struct {
 	instances []string
 	until     time.Time
@@ -32,7 +32,7 @@ type drain struct {
 
 func newDrains() *drains { return &drains{of: map[string]*drain{}, underway: map[string]int{}} }
 
-// enter waits until a node is not drained, and counts an execution that begins there.
+// enter waits until a node is not drained, and counts a new execution there.
 func (d *drains) enter(ctx context.Context, node string) error {
 	for {
 		d.mu.Lock()
@@ -74,7 +74,7 @@ func (d *drains) add(node, instance string) error {
 	return nil
 }
 
-// more counts one more execution that begins where another is counted.
+// more counts another execution, in addition to one that is already counted.
 func (d *drains) more(node string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,8 +87,8 @@ func (d *drains) leave(node string) {
 	d.underway[node]--
 }
 
-// begin drains a node, or has its drain go on, and returns what is drained, until when,
-// and how many executions have not ended that this manager has begun there.
+// begin drains a node, or extends its drain. It returns the drain, and how many executions that this manager
+// started are still running there.
 func (d *drains) begin(node string, instances []string, lease time.Duration) (now *drain, underway int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +105,7 @@ func (d *drains) begin(node string, instances []string, lease time.Duration) (no
 	return &drain{instances: now.instances, until: now.until}, d.underway[node]
 }
 
-// end ends a drain of a node: one, which may have gone on meanwhile, or, nil, any.
+// end ends a node's drain. If one is not nil, it must be that drain, and must not have been extended.
 func (d *drains) end(node string, one *drain) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +118,7 @@ func (d *drains) end(node string, one *drain) {
 	close(now.ended)
 }
 
-// any returns a drain that is under way, and its node.
+// any returns an active drain and its node.
 func (d *drains) any() (*drain, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -130,13 +130,12 @@ func (d *drains) any() (*drain, string) {
 
 // Drained is a node that is drained.
 type Drained struct {
-	Instances []string // on which nothing begins
-	Underway  int      // executions of this manager's that have not ended there
+	Instances []string // on which new operations are blocked
+	Underway  int      // running executions that this manager started
 	Until     time.Time
 }
 
-// Drain has nothing begin any more on the replicas of a node that are there, for so long;
-// asked for again, longer.
+// Drain blocks new operations on the current replicas of a node until the lease expires; another call extends it.
 func (e *Engine) Drain(n *topology.Node, lease time.Duration) Drained {
 	var instances []string
 	for _, r := range e.fleet.Snapshot().Node(n.Name()).Replicas {
@@ -148,10 +147,10 @@ func (e *Engine) Drain(n *topology.Node, lease time.Duration) Drained {
 	return Drained{now.instances, underway, now.until}
 }
 
-// EndDrain has executions begin again.
+// EndDrain allows executions again.
 func (e *Engine) EndDrain(n *topology.Node) { e.drains.end(n.Name(), nil) }
 
-// Enter waits until a node is not drained. Until leave is called, it is not empty.
+// Enter waits until a node is not drained, and counts an execution there until leave is called.
 func (e *Engine) Enter(ctx context.Context, n *topology.Node) (leave func(), err error) {
 	ctx, cancel := e.living(ctx)
 	defer cancel()
@@ -161,7 +160,7 @@ func (e *Engine) Enter(ctx context.Context, n *topology.Node) (leave func(), err
 	return func() { e.drains.leave(n.Name()) }, nil
 }
 
-// AwaitDrain reports whether a node was drained, and no longer is.
+// AwaitDrain waits for the end of an active drain. It reports whether there was one and it has ended.
 func (e *Engine) AwaitDrain(ctx context.Context) bool {
 	now, node := e.drains.any()
 	if now == nil {
@@ -179,7 +178,7 @@ func (e *Engine) living(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { stop(); cancel() }
 }
 
-// counted counts an execution on a replica while it is followed.
+// counted counts an execution on a replica until leave is called.
 func (e *Engine) counted(r fleet.Replica, instance string) (leave func(), err error) {
 	if err := e.drains.add(r.Node.Name(), instance); err != nil {
 		return nil, err

@@ -1,11 +1,9 @@
-// Package execute runs operations on replicas: at most once on each, as their
-// components are known to be, however often a unit's answer gets lost. The units'
-// journals are the truth; what is kept here beside is a bounded memory of the
-// executions that this manager began.
+// Package execute runs operations on replicas: at most once on each, in the known state of their components, even
+// if units' responses get lost. The units' journals are the source of truth; this package only keeps a bounded
+// memory of the executions that this manager started.
 //
-// An Engine owns one goroutine for each replica on which one of its executions
-// runs. They outlive the request that began them and end with the execution or
-// with the Engine's fleet.
+// An Engine owns one goroutine for each replica on which one of its executions runs. They outlive the request that
+// started them and end with the execution or with the Engine's fleet.
 package execute
 
 import (
@@ -23,20 +21,20 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Request asks for one execution of an operation.
+// Request is a request for one execution of an operation.
 type Request struct {
-	ID        string // that the caller chose: the same id is the same execution; empty: a new one
-	Same      string // is equal for requests that are the same
+	ID        string // chosen by the caller: the same id is the same execution; empty: a new execution
+	Same      string // equal for identical requests
 	Operation topology.Operation
 	Replicas  []fleet.Replica
 	Inputs    map[string]string // override declared inputs
 	Part      *wire.Part        // of a Task
 	Timeout   time.Duration     // 0: the operation's own limit, or none
-	By        string            // who asks, for the journals
-	// MaxUnavailable is on how many replicas it runs at the same time, and it begins on
-	// no other after one on which it did not succeed; 0: on all at once.
+	By        string            // the user, for the journals
+	// MaxUnavailable is the maximum number of replicas on which the operation runs at the same time. After a failure
+	// it starts on no further replica. 0: on all at once.
 	MaxUnavailable int
-	// Degraded returns what others lack since the execution was begun.
+	// Degraded returns the requirements that became unmet since the execution started.
 	Degraded func() []outcome.Lack
 }
 
@@ -50,14 +48,13 @@ type Engine struct {
 	log     *slog.Logger
 }
 
-// New returns an Engine that remembers so many executions that have ended.
+// New returns an Engine that remembers up to remember ended executions.
 func New(f *fleet.Fleet, nodes []*topology.Node, remember int, log *slog.Logger) *Engine {
 	return &Engine{fleet: f, nodes: nodes, records: newMemory(remember), drains: newDrains(), log: log}
 }
 
-// Start begins an execution and returns it once every replica on which it begins at
-// once has accepted or refused it, or ctx ends, which cancels nothing. The error is
-// about the request; the execution's own is its Err.
+// Start starts an execution and returns it once every replica in the first batch has accepted or refused it, or
+// ctx ends, which cancels nothing. The error is about the request; the execution's own is its Err.
 func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, error) {
 	life := e.fleet.Life()
 	if life.Err() != nil {
@@ -89,7 +86,7 @@ func (e *Engine) Start(ctx context.Context, req Request) (outcome.Execution, err
 	return rec.snapshot(), nil
 }
 
-// most is on how many replicas it is executed at the same time.
+// most returns the maximum number of replicas on which it runs at the same time.
 func (req Request) most() int {
 	if req.MaxUnavailable > 0 {
 		return min(len(req.Replicas), req.MaxUnavailable)
@@ -97,7 +94,7 @@ func (req Request) most() int {
 	return len(req.Replicas)
 }
 
-// begun returns the execution as it begins.
+// begun returns the execution in its initial state.
 func (req Request) begun() outcome.Execution {
 	op := req.Operation
 	x := outcome.Execution{
@@ -110,8 +107,8 @@ func (req Request) begun() outcome.Execution {
 	return x
 }
 
-// Wait waits for the end of an execution that this manager began. If ctx or the
-// fleet ends first, it returns the execution as it is, and an error.
+// Wait waits for the end of an execution that this manager started. If ctx or the fleet ends first, it returns the
+// execution's current state and an error.
 func (e *Engine) Wait(ctx context.Context, id string) (outcome.Execution, error) {
 	rec, ok := e.records.get(id)
 	if !ok {
@@ -131,7 +128,7 @@ func (e *Engine) Wait(ctx context.Context, id string) (outcome.Execution, error)
 	}
 }
 
-// Run runs what a unit is asked for and returns when it has ended.
+// Run executes a request on a unit and returns when it has ended.
 func (e *Engine) Run(ctx context.Context, r fleet.Replica, req wire.ExecuteRequest) (x wire.Execution, err error) {
 	leave, err := e.counted(r, req.Instance)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Execution returns an execution by its id, once it has ended or the wait is over.
-// It asks all units for one that this manager does not remember, and adds what ended
-// in containers that are gone, as long as the mirror shows them.
+// Execution returns an execution by its id, once it has ended or the wait is over. It queries all units for an
+// execution that this manager does not remember, and adds runs that ended in removed containers while the mirror
+// still shows them.
 func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error) {
 	if r, ok := e.records.get(id); ok {
 		waiting, cancel := context.WithTimeout(ctx, wait)
@@ -54,8 +54,8 @@ func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (
 	return x, err
 }
 
-// joinDeparted adds the runs that ended in containers which are gone, as their units said
-// last: without their output.
+// joinDeparted adds the runs that ended in removed containers, in their last reported state and without their
+// output.
 func (e *Engine) joinDeparted(x *outcome.Execution, id string) {
 	ended := func(known wire.Execution) bool { return known.ID == id && known.Outcome.Done() }
 	for _, n := range e.fleet.Snapshot().Nodes {
@@ -73,7 +73,7 @@ func (e *Engine) joinDeparted(x *outcome.Execution, id string) {
 	x.Finish()
 }
 
-// ask asks replicas for an execution, which has no id if none knows it and all say so.
+// ask queries replicas for an execution. It has no id if all replicas respond and none knows it.
 func ask(ctx context.Context, id string, wait time.Duration, replicas []fleet.Replica) (x outcome.Execution, err error) {
 	type answer struct {
 		x   wire.Execution

@@ -15,17 +15,16 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// MaxID is the most bytes of an id that a caller chooses.
+// MaxID is the maximum length in bytes of an id that a client chooses.
 const MaxID = 64
 
-// The beginnings of ids that nobody may choose: of executions that a key stands for,
-// and of the goal's.
+// The id prefixes that clients cannot choose: for executions with an idempotency key, and for the goal's.
 const (
 	ofKey  = "key-"
 	ofGoal = "goal-"
 )
 
-// CheckID says what is wrong with an id that a caller chose.
+// CheckID returns an error if a client's id is invalid.
 func CheckID(id string) error {
 	odd := strings.ContainsFunc(id, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_' && r != '.'
@@ -39,10 +38,8 @@ func CheckID(id string) error {
 	return nil
 }
 
-// KeyID returns the id of the execution that a key of a user's stands for, so that a
-// manager that was restarted knows it again. It begins with what depends on the key
-// alone. The rest, which depends on the request, reveals nothing of it to who does
-// not have the key.
+// KeyID returns the execution id for a user's idempotency key, so that a restarted manager recognizes it. The
+// prefix depends on the key alone. The rest depends on the request, and reveals nothing about it without the key.
 func KeyID(user, key, request string) (id, prefix string) {
 	name := sha256.Sum256([]byte(user + "\x00" + key))
 	sign := hmac.New(sha256.New, []byte(key))
@@ -55,7 +52,7 @@ func short(sum []byte) string {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10]))
 }
 
-// Taken reports whether there is an execution with another id that begins so.
+// Taken reports whether another execution's id has this prefix.
 func (e *Engine) Taken(prefix, id string) bool {
 	other := func(known string) bool { return known != id && strings.HasPrefix(known, prefix) }
 	if e.records.any(other) {
@@ -73,9 +70,8 @@ func (e *Engine) Taken(prefix, id string) bool {
 	return false
 }
 
-// Fresh returns the replicas on which a request with an id that the caller chose has
-// not been executed; none where this manager is about it. The error is
-// outcome.ErrReused where the id is another request's.
+// Fresh returns the replicas that have not executed a request with a client's id; none if this manager is
+// executing it. The error is outcome.ErrReused if the id belongs to another request.
 func (e *Engine) Fresh(ctx context.Context, req Request) ([]fleet.Replica, error) {
 	if known, err := e.records.has(req); known || err != nil {
 		return nil, err
@@ -99,8 +95,8 @@ func (e *Engine) Fresh(ctx context.Context, req Request) ([]fleet.Replica, error
 	return fresh, nil
 }
 
-// is reports whether an execution that a unit knows is of the request, as far as
-// journals tell: they have no values of inputs.
+// is reports whether an execution that a unit knows belongs to the request. Journals have no input values, so
+// those are not compared.
 func (r *Request) is(x *wire.Execution) bool {
 	return x.Component == r.Operation.Component.Name() && x.Interface == r.Operation.Name.Interface && x.Operation == r.Operation.Name.Name &&
 		slices.Equal(slices.Sorted(maps.Keys(variables(r.Inputs))), slices.Sorted(slices.Values(x.Inputs)))

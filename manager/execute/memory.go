@@ -8,18 +8,18 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 )
 
-// record is an execution that this manager began.
+// record is an execution that this manager started.
 type record struct {
 	same     string
 	mu       sync.Mutex
 	now      outcome.Execution
-	begin    int           // number of runs to be accepted or refused, of those that begin at once
+	begin    int           // number of runs in the first batch that are not yet accepted or refused
 	pending  int           // number of runs that have not ended
 	accepted chan struct{} // closed when begin is 0
 	done     chan struct{} // closed when pending is 0
 }
 
-// newRecord returns that of a request, of which not all runs need begin at once.
+// newRecord returns the record of a request. Not all of its runs need to start at once.
 func newRecord(req Request) *record {
 	x := req.begun()
 	return &record{
@@ -28,7 +28,7 @@ func newRecord(req Request) *record {
 	}
 }
 
-// snapshot returns the execution as it is now.
+// snapshot returns the current state of the execution.
 func (r *record) snapshot() outcome.Execution {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *record) snapshot() outcome.Execution {
 	return x
 }
 
-// void reports whether it has ended without anything having been begun.
+// void reports whether it has ended without starting on any replica.
 func (r *record) void() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,8 +73,7 @@ func (r *record) hasEnded(now time.Time, degraded func() []outcome.Lack) (last b
 	return true
 }
 
-// memory keeps the executions that this manager began: those that are running,
-// and the latest that ended.
+// memory keeps the executions that this manager started: the running ones, and the latest ended ones.
 type memory struct {
 	mu      sync.Mutex
 	limit   int
@@ -91,8 +90,7 @@ func (m *memory) get(id string) (*record, bool) {
 	return r, ok
 }
 
-// claim returns the record of a request, and whether it is a new one. One that no
-// replica began is made anew.
+// claim returns the record of a request, and whether it is new. It replaces a record that started on no replica.
 func (m *memory) claim(req Request) (rec *record, isNew bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,7 +118,7 @@ func (m *memory) has(req Request) (bool, error) {
 	return true, nil
 }
 
-// any reports whether there is a record with such an id, that is not void.
+// any reports whether there is a record with a matching id that is not void.
 func (m *memory) any(such func(id string) bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +130,7 @@ func (m *memory) any(such func(id string) bool) bool {
 	return false
 }
 
-// end counts an execution among the ended, and forgets the oldest of them.
+// end adds an execution to the ended ones, and forgets the oldest.
 func (m *memory) end(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// roll follows runs in their order, so that at most so many of them are under way at
-// the same time. When one does not succeed, those that have not begun do not.
+// roll follows runs in their order, at most most of them at the same time. After a failure it starts no further
+// runs.
 func (e *Engine) roll(request, life context.Context, runs []*run, most int) {
-	ended := make(chan *run, len(runs)) // nil: nothing was in that place
+	ended := make(chan *run, len(runs)) // nil: the slot was never used
 	for range most {
 		ended <- nil
 	}
@@ -40,7 +40,7 @@ func (e *Engine) roll(request, life context.Context, runs []*run, most int) {
 	}
 }
 
-// succeeded reports whether a run has ended well.
+// succeeded reports whether a run has succeeded.
 func (r *run) succeeded() bool {
 	return r.rec.snapshot().Runs[r.index].Outcome == wire.OutcomeSucceeded
 }

@@ -19,11 +19,11 @@ type run struct {
 	replica fleet.Replica
 	req     Request
 	id      string
-	first   bool // it begins at once
+	first   bool // it is in the first batch
 }
 
-// follow follows one run to its end. If the fleet ends first, it leaves the run as it
-// is: the unit continues, and its journal has the rest.
+// follow follows one run until it ends. If the fleet ends first, it leaves the run unchanged: the unit continues,
+// and its journal records the outcome.
 func (e *Engine) follow(request context.Context, r *run) {
 	ctx, cancel := e.fleet.Detached(request)
 	defer cancel()
@@ -42,7 +42,7 @@ func (e *Engine) follow(request context.Context, r *run) {
 	}
 }
 
-// end records how a run has ended.
+// end records the outcome of a run.
 func (e *Engine) end(r *run, x wire.Execution, err error) {
 	r.rec.update(r.index, func(run *outcome.Run) {
 		if err == nil {
@@ -61,8 +61,8 @@ func (e *Engine) end(r *run, x wire.Execution, err error) {
 		"operation", r.req.Operation.Name.String(), "outcome", ended.Outcome)
 }
 
-// variables returns inputs under the names that units use: those of the
-// variables, without INPUT_. The packager ensures that no two differ only in case.
+// variables returns inputs under their names in the unit's API: the variables' names without INPUT_. The packager
+// ensures that no two differ only in case.
 func variables(inputs map[string]string) map[string]string {
 	if inputs == nil {
 		return nil
@@ -74,10 +74,9 @@ func variables(inputs map[string]string) map[string]string {
 	return byVariable
 }
 
-// begin executes on the instance that is known at the replica's address, as its
-// component is known to be. If an answer gets lost, it sends the same request
-// again, which never runs anything twice. If another instance refuses, or there is
-// a newer entry, nothing has run.
+// begin starts the execution on the instance known at the replica's address, in the component's known state. If a
+// response gets lost, it sends the same request again, which never runs an operation twice. A refusal because of
+// another instance or a newer entry means that nothing has run.
 func (e *Engine) begin(ctx context.Context, r *run) (x wire.Execution, err error) {
 	at, err := e.expected(r.replica, r.req.Operation.Component.Name())
 	if err != nil {
@@ -107,13 +106,13 @@ func (e *Engine) begin(ctx context.Context, r *run) (x wire.Execution, err error
 	}
 }
 
-// maxTries is how often an execution is sent again to what has changed meanwhile.
+// maxTries is how often an execution is sent again after its expectation turned out to be stale.
 const maxTries = 5
 
-// expectation is how a component is known to be.
+// expectation is the instance and component state that a request assumes.
 type expectation struct {
 	instance string
-	after    *uint64 // the number of its last entry, 0: it has none; nil: nothing is known
+	after    *uint64 // the number of its last entry; 0: none; nil: unknown
 }
 
 func (e *Engine) expected(r fleet.Replica, component string) (expectation, error) {
@@ -133,8 +132,8 @@ func (e *Engine) expected(r fleet.Replica, component string) (expectation, error
 	return expected, nil
 }
 
-// move takes over how the component is by a refusal; false: that is no reason to
-// send the execution again.
+// move updates the expectation from a refusal. It returns false if the refusal has another reason, and the
+// execution must not be sent again.
 func (e *expectation) move(fault *wire.Fault, pinned string) bool {
 	other := fault.Code == wire.OtherInstance && pinned == ""
 	if !other && fault.Code != wire.NewerEntry {
@@ -147,7 +146,7 @@ func (e *expectation) move(fault *wire.Fault, pinned string) bool {
 	return true
 }
 
-// refused explains a refusal with the component's state.
+// refused adds the component's state to a refusal.
 func (r *run) refused(err error) error {
 	e := outcome.Of(r.replica.String(), err)
 	var fault *wire.Fault
@@ -165,7 +164,7 @@ func (r *run) refused(err error) error {
 	return e
 }
 
-// await asks the unit until the execution has ended.
+// await polls the unit until the execution has ended.
 func (e *Engine) await(ctx context.Context, r fleet.Replica, x wire.Execution) (wire.Execution, error) {
 	if x.Outcome.Done() {
 		return x, nil
@@ -190,7 +189,7 @@ func (e *Engine) await(ctx context.Context, r fleet.Replica, x wire.Execution) (
 	return x, err
 }
 
-// lost returns an execution as it ended with its container.
+// lost returns an execution that ended because its container was removed.
 func lost(x wire.Execution) wire.Execution {
 	x.Outcome, x.Ended = wire.OutcomeLost, time.Now()
 	x.Reason = "its container was replaced by another one"

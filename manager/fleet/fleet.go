@@ -1,8 +1,8 @@
-// Package fleet finds the containers that a request is for, and asks their units:
-// again if an answer gets lost, and until reads show what was answered.
+// Package fleet finds the containers for a request and calls their units: it retries when a response gets lost,
+// and waits until reads show the result.
 //
-// A Fleet owns the mirror of the application, and the goroutines that Go began. Its
-// calls end with it, or with their context; those of a detached context with it alone.
+// A Fleet owns the application's mirror, and the goroutines started by Go. Calls end with the Fleet, or with their
+// context; calls with a detached context end only with the Fleet.
 package fleet
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/toskose/toskose/manager/unitclient"
 )
 
-// Options configure a Fleet; all must be set, but TLS.
+// Options configure a Fleet. All fields but TLS are required.
 type Options struct {
 	Nodes      []*topology.Node
 	Containers mirror.Containers
@@ -26,11 +26,11 @@ type Options struct {
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
 	Logger     *slog.Logger
 
-	Poll     time.Duration // how long one request to a unit waits for something to happen
-	Patience time.Duration // how long a unit may be silent while it executes
-	Backoff  time.Duration // before a request is sent again; doubles up to 2 s
-	Discover time.Duration // how often the replicas of a node are looked for
-	Settle   time.Duration // how long an answer waits until reads show what it says
+	Poll     time.Duration // how long a long poll of a unit waits
+	Patience time.Duration // how long a unit may be unresponsive during an execution
+	Backoff  time.Duration // delay before a retry; doubles up to 2 s
+	Discover time.Duration // interval between lookups of a node's replicas
+	Settle   time.Duration // how long a response is delayed until reads show its effect
 }
 
 // Fleet is the containers of one application. Its methods are safe for concurrent
@@ -45,7 +45,7 @@ type Fleet struct {
 	running sync.WaitGroup
 }
 
-// New returns a Fleet that looks for its containers until Close.
+// New returns a Fleet that discovers its containers until Close.
 func New(opts Options) *Fleet {
 	f := &Fleet{opts: opts, pool: newPool(opts)}
 	f.life, f.end = context.WithCancel(context.Background())
@@ -79,11 +79,10 @@ func (f *Fleet) newMirror() *mirror.Mirror {
 	return mirror.New(opts)
 }
 
-// Go calls do in a goroutine of its own. Close ends its context, and waits for it.
+// Go calls do in a new goroutine. Close ends its context and waits for it.
 func (f *Fleet) Go(do func(life context.Context)) { f.running.Go(func() { do(f.life) }) }
 
-// Close ends every wait. What the units are executing goes on there, and their
-// journals record how it ends.
+// Close ends every wait. Running executions continue on the units, and their journals record how they end.
 func (f *Fleet) Close() {
 	f.end()
 	f.running.Wait()
@@ -91,33 +90,33 @@ func (f *Fleet) Close() {
 	f.pool.Close()
 }
 
-// Life ends with Close.
+// Life returns a context that ends with Close.
 func (f *Fleet) Life() context.Context { return f.life }
 
-// Detached returns a context that ends with the Fleet but not with the request: a
-// client that hangs up cancels nothing.
+// Detached returns a context that ends with the Fleet but not with the request: a client that disconnects cancels
+// nothing.
 func (f *Fleet) Detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(f.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// Complete returns what is known, once all nodes are.
+// Complete returns the snapshot once the state of all nodes is known.
 func (f *Fleet) Complete(ctx context.Context) *mirror.Snapshot {
 	now, _ := f.When(ctx, (*mirror.Snapshot).Complete)
 	return now
 }
 
-// Known returns what is known, once anything is of a node.
+// Known returns the snapshot once the state of a node is known.
 func (f *Fleet) Known(ctx context.Context, n *topology.Node) *mirror.Snapshot {
 	now, _ := f.When(ctx, func(s *mirror.Snapshot) bool { return s.Node(n.Name()).Known })
 	return now
 }
 
-// few is how many calls Few makes at the same time.
+// few is the maximum number of concurrent calls in Few.
 const few = 16
 
-// Few is Each for what is long or numerous: not all are under way at the same time.
+// Few is Each with limited concurrency, for long or numerous calls.
 func Few[T, R any](items []T, do func(T) R) []R {
 	room := make(chan struct{}, few)
 	return Each(items, func(item T) R {

@@ -8,9 +8,8 @@ import (
 	"github.com/toskose/toskose/manager/unitclient"
 )
 
-// Insist calls do until it succeeds or returns a fault, for as long as patience
-// lasts. Unless something was sent before, it gives up at once if there is no
-// connection: the unit has not received the request.
+// Insist retries do until it succeeds, returns a fault, or the patience runs out. If the connection fails and
+// nothing was sent before, it gives up at once: the unit has not received the request.
 func (f *Fleet) Insist(ctx context.Context, sent bool, do func() error) error {
 	var until time.Time
 	for delay := f.opts.Backoff; ; delay = min(2*delay, 2*time.Second) {
@@ -30,8 +29,8 @@ func (f *Fleet) Insist(ctx context.Context, sent bool, do func() error) error {
 	}
 }
 
-// Poll calls do, which waits for at most as long as it is told, and pauses if it
-// did not wait: who asks again at once would spin.
+// Poll calls do, which blocks for at most wait, until it returns false. It pauses after a call that returned
+// early, to avoid a busy loop.
 func (f *Fleet) Poll(ctx context.Context, do func(wait time.Duration) (again bool, err error)) error {
 	for {
 		asked := time.Now()
@@ -48,15 +47,15 @@ func (f *Fleet) Poll(ctx context.Context, do func(wait time.Duration) (again boo
 	}
 }
 
-// Settle waits until reads show an entry, so that who was answered sees what he was
-// told. It does not wait for a unit that is not heard.
+// Settle waits until reads show an entry, so that clients see the result of their own requests. It does not wait
+// for an unresponsive unit.
 func (f *Fleet) Settle(ctx context.Context, r Replica, instance string, seq uint64) {
 	ctx, cancel := context.WithTimeout(ctx, f.opts.Settle)
 	defer cancel()
 	_ = f.Await(ctx, r.Node.Name(), r.Addr, instance, seq)
 }
 
-// CatchUp waits until reads show all that the unit has written by now.
+// CatchUp waits until reads show everything that the unit has written so far.
 func (f *Fleet) CatchUp(ctx context.Context, r Replica) {
 	if id, err := r.Unit.Identity(ctx); err == nil {
 		f.Settle(ctx, r, id.Instance, id.Seq)

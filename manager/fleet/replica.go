@@ -20,11 +20,11 @@ type Replica struct {
 	Unit   *unitclient.Client
 }
 
-// String names the replica in errors.
+// String identifies the replica in errors.
 func (r Replica) String() string { return r.Node.Replica(r.Addr) }
 
-// Replicas returns the containers of a toskosed node that are there: all, or the
-// one whose address, address and port, or instance is which.
+// Replicas returns the current containers of a toskosed node: all, or the one whose address, address and port, or
+// instance is which.
 func (f *Fleet) Replicas(ctx context.Context, n *topology.Node, which string) ([]Replica, error) {
 	if !n.Toskosed {
 		return nil, n.Unattended("its container has no unit, so the orchestrator starts it, stops it and keeps its log")
@@ -67,7 +67,7 @@ func (f *Fleet) replica(n *topology.Node, addr netip.AddrPort) Replica {
 	return Replica{Node: n, Addr: addr, Unit: f.pool.Client(addr, n.Credentials)}
 }
 
-// There returns the replicas of a node that are there at a moment.
+// There returns the replicas of a node that exist in a snapshot.
 func (f *Fleet) There(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	for _, at := range now.Node(n.Name()).Replicas {
 		if at.Gone.IsZero() {
@@ -77,7 +77,7 @@ func (f *Fleet) There(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	return all
 }
 
-// Heard returns the replicas of a node whose units are heard at a moment.
+// Heard returns the replicas of a node whose units are responsive in a snapshot.
 func (f *Fleet) Heard(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	for _, at := range now.Node(n.Name()).Replicas {
 		if at.Reachable() {
@@ -87,7 +87,7 @@ func (f *Fleet) Heard(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	return all
 }
 
-// Instance finds where an instance of a node is.
+// Instance finds the replica of a node that has this instance.
 func (f *Fleet) Instance(n *topology.Node, instance string) (Replica, error) {
 	for _, at := range f.Snapshot().Node(n.Name()).Replicas {
 		if at.Instance == instance && at.Gone.IsZero() {
@@ -99,8 +99,8 @@ func (f *Fleet) Instance(n *topology.Node, instance string) (Replica, error) {
 	return Replica{}, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: fmt.Sprintf("instance %s of node %q is no longer found", instance, n.Name())}
 }
 
-// On calls do for all replicas of a node, or for one, concurrently. It succeeds if
-// do did for at least one and there was nothing to do on the others.
+// On calls do for all replicas of a node, or for one, concurrently. It succeeds if do succeeded for at least one
+// and the others had nothing to do.
 func (f *Fleet) On(ctx context.Context, n *topology.Node, which, subject string, do func(context.Context, Replica) outcome.Result) ([]outcome.Result, error) {
 	results, err := f.Attempt(ctx, n, which, do)
 	if err != nil {
@@ -109,7 +109,7 @@ func (f *Fleet) On(ctx context.Context, n *topology.Node, which, subject string,
 	return results, outcome.Worst(subject, results)
 }
 
-// Attempt is On with the error of finding the replicas only.
+// Attempt is On, but its error is only about finding the replicas.
 func (f *Fleet) Attempt(ctx context.Context, n *topology.Node, which string, do func(context.Context, Replica) outcome.Result) ([]outcome.Result, error) {
 	replicas, err := f.Replicas(ctx, n, which)
 	if err != nil {

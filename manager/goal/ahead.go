@@ -2,16 +2,16 @@ package goal
 
 import "slices"
 
-// Ahead is a step of the plan that is still to come.
+// Ahead is a remaining step of the plan.
 type Ahead struct {
-	Level     int      `json:"level"` // of the plan, from 1: what is of one level does not wait for each other
+	Level     int      `json:"level"` // of the plan, from 1: steps of one level do not wait for each other
 	Component string   `json:"component"`
 	Operation string   `json:"operation"`
-	After     []string `json:"after,omitempty"` // of a component's next: the components and containers that it waits for
+	After     []string `json:"after,omitempty"` // for a component's next step: the components and containers that it waits for
 }
 
-// Ahead returns the steps of the plan that are neither made nor under way, in an order
-// in which they can be made. What is the same on several replicas is one.
+// Ahead returns the steps of the plan that are neither completed nor running, in a valid order. Identical steps on
+// several replicas are merged.
 func (d *Decision) Ahead(underway []Step) []Ahead {
 	w := d.walk
 	if w == nil {
@@ -44,7 +44,7 @@ func (d *Decision) Ahead(underway []Step) []Ahead {
 	return all
 }
 
-// awaited returns what else a step waits for.
+// awaited returns what else a step is waiting for.
 func (w *walk) awaited(st *planned) []string {
 	var names []string
 	for _, id := range st.After {

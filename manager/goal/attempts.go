@@ -8,17 +8,16 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// retry says when an operation of a component may be tried, and why not before.
+// retry is when an operation of a component may be attempted, and why not before.
 type retry struct {
 	failed int       // attempts in a row
-	since  time.Time // from when on it may be tried; zero: at once
+	since  time.Time // the time from which it may be attempted; zero: now
 	never  bool      // all attempts are used up
-	last   Run       // the last that failed
+	last   Run       // the last failed attempt
 }
 
-// retries reads from what a component's journal says when an operation may be
-// tried. Of operations that are not a start or stop only what this goal tried
-// counts: a new one may try again.
+// retries derives from a component's journal when an operation may be attempted. For operations other than a start
+// or stop, only attempts for this goal count: a new goal may try again.
 func retries(p Policy, d *Document, c Component, op protocol.Operation, kind protocol.Kind) retry {
 	var r retry
 	restarts := 0
@@ -30,7 +29,7 @@ func retries(p Policy, d *Document, c Component, op protocol.Operation, kind pro
 			break
 		}
 		if run.Container && run.Gone.Sub(run.Ended) < p.stable() {
-			continue // it says nothing of the component
+			continue // it says nothing about the component
 		}
 		failed, died := run.Failed, false
 		if kind == protocol.KindStart && !run.Failed {
@@ -58,8 +57,8 @@ func retries(p Policy, d *Document, c Component, op protocol.Operation, kind pro
 	return r
 }
 
-// backoff is how long to wait before the restart with a number: the first is
-// made at once, then after 1, 2, 4 … seconds.
+// backoff returns the delay before the nth restart: the first is immediate, the next ones follow after 1, 2, 4 …
+// seconds.
 func backoff(restart int, longest time.Duration) time.Duration {
 	wait := time.Second
 	for range restart - 2 {
@@ -77,7 +76,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// why says why an operation is not tried at once.
+// why returns why an operation is not attempted at once.
 func (r retry) why(op protocol.Operation) string {
 	if r.never {
 		return fmt.Sprintf("%s failed %s and is not tried again for this goal; set the goal again to try once more", op, times(r.failed))

@@ -9,11 +9,12 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Awaited returns, by container, the components that have to be in their targets
-// before clients are led to a replica of it: those that are wanted up.
+// Awaited returns, by container, the components that must reach their targets before the container counts as
+// ready.
 //
-// Tasks serve no clients, and are left out. A component that cannot come up before somebody is led to its own container is
-// left out; both would wait for ever. Its container is then ready without it.
+// Only components whose targets are up states count; tasks serve no clients. A component that cannot start before
+// its own container receives clients is left out, since both would wait forever: the container becomes ready
+// without it.
 func (m *Model) Awaited(targets map[string]string) map[string]map[string]string {
 	w := &waiting{Model: m, awaited: map[string]map[string]string{}}
 	var wanted []string
@@ -38,7 +39,7 @@ func (m *Model) Awaited(targets map[string]string) map[string]map[string]string 
 	return w.awaited
 }
 
-// isUp reports whether a component offers in a state all that it does when it is up.
+// isUp reports whether a component in this state offers all capabilities that it offers in its up state.
 func (m *Model) isUp(component, state string) bool {
 	up, ok := m.up[component]
 	if !ok {
@@ -48,8 +49,7 @@ func (m *Model) isUp(component, state string) bool {
 	return state == up || !slices.ContainsFunc(m.offers(component, up), func(c string) bool { return !slices.Contains(offers, c) })
 }
 
-// needing returns the components that a component requires, directly or through
-// others.
+// needing returns the components that a component requires, directly or transitively.
 func (m *Model) needing(component string) map[string]bool {
 	found := map[string]bool{}
 	for queue := []string{component}; len(queue) > 0; queue = queue[1:] {
@@ -63,16 +63,14 @@ func (m *Model) needing(component string) map[string]bool {
 	return found
 }
 
-// waiting is what clients wait for: a component for those that it requires, and,
-// where the network leads to them, for their containers; a container for the
-// components that are awaited in it.
+// waiting is the graph of what waits for what: a component waits for the components that it requires and, if it
+// reaches them through the network, for their containers; a container waits for the components awaited in it.
 type waiting struct {
 	*Model
 	awaited map[string]map[string]string
 }
 
-// reaches reports whether a component waits, directly or through others, for a
-// container.
+// reaches reports whether a component waits, directly or transitively, for a container.
 func (w *waiting) reaches(component, container string) bool {
 	seen := map[string]bool{}
 	for queue := []string{component}; len(queue) > 0; queue = queue[1:] {
@@ -89,7 +87,7 @@ func (w *waiting) reaches(component, container string) bool {
 	return false
 }
 
-// next returns what a component or a container waits for at once.
+// next returns the names for which a component or a container directly waits.
 func (w *waiting) next(name string) (all []string) {
 	node, isComponent := w.Node[name]
 	if !isComponent {
@@ -109,8 +107,8 @@ func (w *waiting) next(name string) (all []string) {
 	return all
 }
 
-// ledTo reports whether a component in one container finds what a binding names by
-// the name of another, or of its own.
+// ledTo reports whether a component in one container reaches the target of a binding through the network name of
+// another, or of its own.
 func ledTo(b plan.Binding, from, to string) bool {
 	switch b.Requirement {
 	case protocol.Connection:

@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Step is an operation to be run now on one replica.
+// Step is an operation to run now on one replica.
 type Step struct {
 	Node      string             `json:"node"`
 	Instance  string             `json:"instance"`
@@ -22,54 +22,52 @@ type Step struct {
 	From      string             `json:"from"`
 	To        string             `json:"to"`
 	ID        string             `json:"id"`    // of the execution
-	After     uint64             `json:"after"` // the component's last entry that was seen
+	After     uint64             `json:"after"` // the component's last known entry
 	Why       string             `json:"why,omitempty"`
 	Part      *wire.Part         `json:"part,omitempty"` // of a Task
 	Timeout   time.Duration      `json:"-"`              // 0: the operation's own
 }
 
-// Obstacle is why something that the goal asks for is not so yet.
+// Obstacle is the reason why part of the goal is not reached yet.
 type Obstacle struct {
 	Node      string    `json:"node,omitempty"`
 	Instance  string    `json:"instance,omitempty"` // empty: any
 	Component string    `json:"component,omitempty"`
 	Reason    string    `json:"reason"`
-	Until     time.Time `json:"until,omitzero"`  // when it is tried again
-	Waits     bool      `json:"waits,omitempty"` // nothing is wrong: others come first
+	Until     time.Time `json:"until,omitzero"`  // when it is retried
+	Waits     bool      `json:"waits,omitempty"` // not a failure: other steps come first
 }
 
-// Decision is what to do, and how far the goal is.
+// Decision is what to do next, and the goal's progress.
 type Decision struct {
 	Steps     []Step
 	Obstacles []Obstacle
-	Holds     map[string]Hold   // to be added to the document
-	Resumed   map[string]Hold   // the holds that have ended, by what ended them
-	Records   map[string]Record // of Tasks, to be put in place of the document's
-	Notes     []string          // what the document asks for and the model does not have
-	Plan      *plan.Plan        // what is left to do, replicas that stand alike as one
+	Holds     map[string]Hold   // to add to the document
+	Resumed   map[string]Hold   // ended holds, with the operation that ended them
+	Records   map[string]Record // of Tasks, to replace the document's
+	Notes     []string          // names in the document that the model does not have
+	Plan      *plan.Plan        // the remaining steps; replicas in the same state share one element
 	Targets   map[string]string
-	Reached   int       // components on replicas that are where they should be
-	Wanted    int       // and all that the goal names
+	Reached   int       // components on replicas that are in the desired state
+	Wanted    int       // all components on replicas that the goal names
 	Wake      time.Time // when to decide again if nothing happens; zero: never
 
 	walk *walk // along Plan
 }
 
-// Done reports whether the application is what the goal says.
+// Done reports whether the application has reached the goal.
 func (d *Decision) Done() bool { return d.Reached == d.Wanted && len(d.Obstacles) == 0 }
 
-// Decide returns what to do in a situation for a goal; nothing without one.
+// Decide returns what to do in a situation to reach a goal; nothing without a goal.
 func (m *Model) Decide(ctx context.Context, d *Document, s Situation) *Decision {
 	return m.Continue(ctx, nil, d, s)
 }
 
-// Continue is Decide after a decision before: the plan of that one is gone on with
-// as long as all that is observed lies on its way. A plan for very many components
-// takes longer to make than to follow.
+// Continue is Decide with an earlier decision: it keeps following that decision's plan while the observed states
+// are consistent with it. For very many components, computing a plan takes longer than following it.
 //
-// No step is allowed that a component's protocol does not allow, that lacks what
-// it requires, or that withdraws what others require, unless these must go down,
-// too. There is never more than one operation at a time on a component of a
+// A step must be allowed by the component's protocol, have its requirements met, and not withdraw capabilities
+// that others require, unless those must stop too. At most one operation at a time runs on a component of a
 // replica.
 func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s Situation) *Decision {
 	made := &Decision{}
@@ -107,8 +105,7 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	return made
 }
 
-// clone copies what a turn changes of replicas where something executes, and finds
-// where that leads.
+// clone copies the parts of replicas that a turn changes, and derives the target states of running operations.
 func (m *Model) clone(s Situation) Situation {
 	s.Replicas = slices.Clone(s.Replicas)
 	for i := range s.Replicas {
@@ -132,7 +129,7 @@ func (m *Model) clone(s Situation) Situation {
 	return s.Indexed()
 }
 
-// turn is one decision. What it decides counts as under way from then on.
+// turn is one decision. Steps that it decides on count as running from then on.
 type turn struct {
 	*Model
 	doc     *Document
@@ -140,12 +137,12 @@ type turn struct {
 	targets map[string]string
 	made    *Decision
 	tasks   map[string]*progress
-	falls   map[*Replica]bool // something falls there
+	falls   map[*Replica]bool // replicas with falling components
 	crowded int               // how many steps of the plan wait for other replicas
-	lenient bool              // those of replicas that are away themselves do not
+	lenient bool              // steps of replicas that are unavailable themselves need not wait
 }
 
-// fall takes down what cannot stay in its state, dependents first.
+// fall stops components that cannot stay in their state, dependents first.
 func (t *turn) fall() {
 	t.falls = map[*Replica]bool{}
 	for i := range t.s.Replicas {
@@ -158,7 +155,7 @@ func (t *turn) fall() {
 			step, ok := t.leave(t.s, r, name, falling)
 			if !ok {
 				t.obstacle(r, name, falling[name]+", and no operation leads out of it", time.Time{})
-				continue // the plan may bring what it lacks
+				continue // the plan may meet the requirement
 			}
 			t.falls[r] = true
 			under := slices.ContainsFunc(t.Withdrawn(t.s, r, name, step), func(l Lack) bool {
@@ -205,7 +202,7 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	}
 }
 
-// begin decides on a step, unless it has to wait for its next attempt.
+// begin decides on a step, unless its next attempt must wait.
 func (t *turn) begin(r *Replica, component string, step protocol.Step, why string) {
 	c := r.Components[component]
 	if c.Executing != nil {
@@ -223,7 +220,7 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 	t.take(r, t.step(r, component, step, why), step)
 }
 
-// step returns a step of a component on a replica as it is to be run.
+// step returns a component's step on a replica in the form in which it is run.
 func (t *turn) step(r *Replica, component string, step protocol.Step, why string) Step {
 	c := r.Components[component]
 	return Step{
@@ -232,7 +229,7 @@ func (t *turn) step(r *Replica, component string, step protocol.Step, why string
 	}
 }
 
-// take decides on a step, which counts as under way from then on.
+// take decides on a step, which counts as running from then on.
 func (t *turn) take(r *Replica, made Step, step protocol.Step) {
 	t.made.Steps = append(t.made.Steps, made)
 	c := r.Components[made.Component]
@@ -240,7 +237,7 @@ func (t *turn) take(r *Replica, made Step, step protocol.Step) {
 	r.Components = replaced(r.Components, made.Component, c)
 }
 
-// replaced returns components of which one is another; those that it got stay as they are.
+// replaced returns a copy of the map with one component replaced. It does not change the original.
 func replaced(all map[string]Component, name string, c Component) map[string]Component {
 	all = maps.Clone(all)
 	all[name] = c
@@ -257,13 +254,13 @@ func (t *turn) obstacle(r *Replica, component, reason string, until time.Time) {
 	}
 }
 
-// waits is an obstacle that goes away when others have come as far as they are to.
+// waits adds an obstacle that disappears once other components have reached their targets.
 func (t *turn) waits(r *Replica, component, reason string, until time.Time) {
 	t.obstacle(r, component, reason, until)
 	t.made.Obstacles[len(t.made.Obstacles)-1].Waits = true
 }
 
-// count says how far the goal is, and which replicas are in its way.
+// count computes the goal's progress and the replicas that block it.
 func (t *turn) count() {
 	for i := range t.s.Replicas {
 		r := &t.s.Replicas[i]
@@ -290,8 +287,8 @@ func (t *turn) count() {
 	}
 }
 
-// countUnknown counts the components of containers of which no replica is known: nothing
-// shows that they are in the desired state.
+// countUnknown counts the components of containers without known replicas: nothing shows that they are in the
+// desired state.
 func (t *turn) countUnknown() {
 	for _, node := range slices.Sorted(maps.Keys(t.hosted)) {
 		if len(t.s.of(node)) > 0 {

@@ -1,16 +1,14 @@
-// Package goal decides what is to be done next, so that an application becomes
-// and stays what its goal says. Everything in it is a pure function of its
-// arguments: it reads no clock, asks nobody and starts no goroutine.
+// Package goal decides the next steps that make an application reach and keep the state in its goal. Everything in
+// it is a pure function of its arguments: it reads no clock, sends no requests and starts no goroutine.
 //
-//   - A [Document] is what people ask for: states of components, containers or
-//     groups, and the components that the goal leaves alone.
-//   - A [Model] is the application: protocols, who requires what of whom, and on
-//     which container a component is.
-//   - A [Situation] is what was last heard of every replica.
-//   - [Model.Decide] makes of these the steps that can be made now, what is in the way
-//     of others, and when to ask again if nothing happens. [Model.Continue] does so
-//     along the plan of the decision before, for as long as nothing leaves it.
+//   - A [Document] is the requested goal: states of components, containers or
+//     groups, and the components on hold.
+//   - A [Model] is the application: protocols, requirements, and the container of
+//     each component.
+//   - A [Situation] is the last known state of every replica.
+//   - [Model.Decide] derives the steps that can run now, the obstacles of the
+//     others, and when to decide again if nothing happens. [Model.Continue] does so
+//     along the previous decision's plan while the states are consistent with it.
 //
-// A component that the goal does not name keeps its state, unless what the goal
-// names requires something of it.
+// A component that the goal does not name keeps its state, unless a named component requires something of it.
 package goal

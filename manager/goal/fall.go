@@ -8,9 +8,9 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// falling returns the components of a replica that must leave their state, with
-// the reason: what they cannot be without is not offered, or was not at some time
-// since they came into it. Those that hang on one that falls fall with it.
+// falling returns the components of a replica that must leave their state, with the reason: a capability that they
+// cannot be without is not available, or was unavailable at some time since they entered the state. Components
+// that depend on one of them fall too.
 func (m *Model) falling(s Situation, r *Replica, targets map[string]string) map[string]string {
 	all := map[string]string{}
 	for changed := true; changed; {
@@ -48,8 +48,8 @@ func (m *Model) whyFalls(s Situation, r *Replica, name string, c Component, fall
 	return ""
 }
 
-// withdraws reports whether what a binding names is on a replica, falls, and no
-// longer offers it after its next step.
+// withdraws reports whether the target of a binding is on this replica, is falling, and stops offering the
+// capability with its next step.
 func (m *Model) withdraws(s Situation, r *Replica, b plan.Binding, falling map[string]string) bool {
 	if _, falls := falling[b.Target]; !falls {
 		return false
@@ -58,8 +58,7 @@ func (m *Model) withdraws(s Situation, r *Replica, b plan.Binding, falling map[s
 	return !ok || !slices.Contains(m.offers(b.Target, step.Target), b.Capability)
 }
 
-// offeredSince returns the journal entry with which a component began to offer
-// something, 0 where that is not known.
+// offeredSince returns the journal entry with which a component began to offer a capability; 0 if unknown.
 func (m *Model) offeredSince(c Component, name, capability string) uint64 {
 	for _, run := range slices.Backward(c.Runs) {
 		if !run.Failed && !run.Cancelled && slices.Contains(m.offers(name, run.To), capability) &&
@@ -70,8 +69,7 @@ func (m *Model) offeredSince(c Component, name, capability string) uint64 {
 	return 0
 }
 
-// enteredAt returns the journal entry with which a component came into its state;
-// the last of all where that is not known.
+// enteredAt returns the journal entry with which a component entered its state; its last entry if unknown.
 func enteredAt(c Component) uint64 {
 	for _, run := range slices.Backward(c.Runs) {
 		if !run.Failed && !run.Cancelled && run.To == c.State && run.From != run.To {
@@ -81,8 +79,8 @@ func enteredAt(c Component) uint64 {
 	return c.Seq
 }
 
-// leave returns the step that leads a component that falls nearest to a state
-// that it can be in.
+// leave returns the first step of the shortest path from a falling component's state to a state in which it can
+// stay.
 func (m *Model) leave(s Situation, r *Replica, name string, falling map[string]string) (protocol.Step, bool) {
 	c := r.Components[name]
 	safe := func(state string) bool {

@@ -2,9 +2,8 @@ package goal
 
 import "github.com/toskose/toskose/spec/protocol"
 
-// holds returns the components that somebody led away from their targets since
-// the goal was set: by an operation that is not the goal's, or by stopping the
-// processes of a start.
+// holds returns the components that people moved away from their targets since the goal was set: by an operation
+// that the goal did not request, or by stopping the processes of a start.
 func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[string]Hold {
 	var all map[string]Hold
 	for i := range s.Replicas {
@@ -36,8 +35,8 @@ func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[s
 	return all
 }
 
-// resumed returns the holds that have ended, with what ended them: all replicas of the
-// component are again where the goal wants them, the last by a person's operation.
+// resumed returns the holds that have ended, with the operation that ended them: all replicas of the component are
+// at their target again, the last one by a person's operation.
 func (m *Model) resumed(d *Document, s Situation) map[string]Hold {
 	var all map[string]Hold
 	if len(d.Holds) == 0 {
@@ -54,8 +53,9 @@ func (m *Model) resumed(d *Document, s Situation) map[string]Hold {
 	return all
 }
 
-// back returns the last operation by which a person led a component to its target
-// since it is on hold; false: there is none, or not all replicas are there.
+// back returns the last operation by which a person returned a component to its target since its hold began; false
+// if there is none, or an
+// operable replica is not at the target.
 func (m *Model) back(s Situation, name, target string, since Hold) (last Hold, ok bool) {
 	for _, i := range s.of(m.Node[name]) {
 		r := &s.Replicas[i]
@@ -79,7 +79,7 @@ func (m *Model) back(s Situation, name, target string, since Hold) (last Hold, o
 
 const unreachable = 1 << 20
 
-// distance is how many operations lead from a state to another.
+// distance returns how many operations lead from one state to another.
 func (m *Model) distance(component, from, to string) int {
 	w, ok := m.search(component, from, false, func(state string) bool { return state == to })
 	if !ok {

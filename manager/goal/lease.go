@@ -13,19 +13,19 @@ import (
 type Lease struct {
 	By         string   `json:"by,omitempty"`
 	Components []string `json:"components"`
-	Seconds    float64  `json:"seconds"`  // after which it ends without a renewal
+	Seconds    float64  `json:"seconds"`  // until it expires without a renewal
 	Renewals   uint64   `json:"renewals"` // how often it was renewed
 }
 
 // Time returns the time after which the lease ends without a renewal.
 func (l Lease) Time() time.Duration { return time.Duration(l.Seconds * float64(time.Second)) }
 
-// onLease is the operation of the holds of a lease.
+// onLease is the operation recorded in the holds of a lease.
 const onLease = "a lease"
 
-// Renewed returns the document with a lease, which was renewed if the document has it already.
-// Its components are put on hold, except for those on hold for another reason, and those that
-// an operation has led back to their targets since the lease began.
+// Renewed returns a copy of the document with a lease added or renewed. Its components are put on hold, except for
+// components that are on hold for another reason, and components that an operation has returned to their targets
+// since the lease began.
 func (d *Document) Renewed(id string, l Lease, at time.Time) *Document {
 	next := *d
 	before, renewed := d.Leases[id]
@@ -49,8 +49,8 @@ func (d *Document) Renewed(id string, l Lease, at time.Time) *Document {
 	return &next
 }
 
-// Released returns the document without some leases, and without their holds. What was
-// executed until then puts no component on hold.
+// Released returns a copy of the document without some leases and their holds. Operations before that put no
+// component on hold.
 func (d *Document) Released(ids []string, at time.Time) *Document {
 	next := *d
 	next.Leases, next.Holds, next.HoldsAfter = maps.Clone(d.Leases), maps.Clone(d.Holds), at
@@ -61,8 +61,8 @@ func (d *Document) Released(ids []string, at time.Time) *Document {
 	return &next
 }
 
-// Orphans returns the leases of holds that the document does not have: a goal that was restored
-// may have such holds.
+// Orphans returns the leases that holds refer to and the document does not have: a restored goal may have such
+// holds.
 func (d *Document) Orphans() []string {
 	var all []string
 	for _, h := range d.Holds {

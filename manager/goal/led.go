@@ -7,14 +7,13 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// ledWithin is how long the network may take to lead clients to a provider that has
-// come up. It is not waited for longer: something else in its container, which the
-// step does not require, may keep clients from it.
+// ledWithin is how long a step waits until the network routes clients to a provider that has just started. It
+// waits no longer, because something else in the provider's container, which the step does not require, may keep
+// it from being ready.
 const ledWithin = 15 * time.Second
 
-// unled returns a provider in another container that has just come up and that a step
-// would not find by its name yet, and until when to wait for that; the zero time
-// where there is nothing to wait for.
+// unled returns a provider in another container that has just started and that does not resolve by name yet, and
+// until when the step waits for it; the zero time if there is nothing to wait for.
 func (m *Model) unled(s Situation, r *Replica, component string, step protocol.Step) (provider string, until time.Time) {
 	needed := m.Needed(component, step)
 	for _, b := range m.index[component].Bindings {
@@ -41,7 +40,7 @@ func (m *Model) unled(s Situation, r *Replica, component string, step protocol.S
 	return provider, until
 }
 
-// cameUp returns when a component came into its state.
+// cameUp returns when a component entered its state.
 func (c Component) cameUp() time.Time {
 	if len(c.Runs) == 0 {
 		return time.Time{}

@@ -9,17 +9,16 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Policy is how a component is kept as it should be.
+// Policy is how a component is kept in its desired state.
 type Policy struct {
-	// Stable is how long a start must last to count as one that succeeded. 0: 60 s.
+	// Stable is how long a start must last to count as successful. 0: 60 s.
 	Stable time.Duration
-	// MaxDelay is the longest wait before something is tried again. 0: 300 s.
+	// MaxDelay is the longest backoff between attempts. 0: 300 s.
 	MaxDelay time.Duration
-	// Attempts is how often an operation may be tried. Missing: start and stop
-	// without end, others three times.
+	// Attempts is how often an operation may be attempted. If missing, start and stop have no limit, and other
+	// operations have three attempts.
 	Attempts map[protocol.Operation]int
-	// TakeDown are the requirements, beside host and alive, without which the
-	// component must not go on running.
+	// TakeDown are the requirements, in addition to host and alive, without which the component must be stopped.
 	TakeDown []string
 }
 
@@ -33,7 +32,7 @@ func (p Policy) stable() time.Duration { return orDefault(p.Stable, defaultStabl
 
 func (p Policy) maxDelay() time.Duration { return orDefault(p.MaxDelay, defaultMaxDelay) }
 
-// attempts returns how often an operation may be tried; 0: without end.
+// attempts returns how often an operation may be attempted; 0: without limit.
 func (p Policy) attempts(o protocol.Operation, kind protocol.Kind) int {
 	if n := p.Attempts[o]; n > 0 {
 		return n
@@ -44,8 +43,7 @@ func (p Policy) attempts(o protocol.Operation, kind protocol.Kind) int {
 	return 0
 }
 
-// takesDown reports whether a component must not be in a state without what it
-// requires there.
+// takesDown reports whether a component must leave a state when this requirement of the state is unmet.
 func (p Policy) takesDown(requirement string) bool {
 	return requirement == protocol.Host || requirement == protocol.Alive || slices.Contains(p.TakeDown, requirement)
 }
@@ -57,15 +55,15 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// Model is an application: what does not change while it runs.
+// Model is the static description of an application.
 type Model struct {
 	Elements []plan.Element      // containers, components and volumes
 	Node     map[string]string   // the container of each component
 	Groups   map[string][]string // members: components, containers, volumes
-	Policies map[string]Policy   // by component; may lack some
-	Tasks    map[string]Task     // components that finish
-	Jobs     map[string]string   // the containers of components that are run by orchestrators, and are none of the elements
-	// MaxUnavailable is how many replicas operations may take away at the same time, by
+	Policies map[string]Policy   // by component; may be incomplete
+	Tasks    map[string]Task     // components that run to completion
+	Jobs     map[string]string   // the containers of components that the orchestrator runs; they are not in Elements
+	// MaxUnavailable is the maximum number of replicas that operations may make unavailable at the same time, by
 	// container. Missing: 1.
 	MaxUnavailable map[string]int
 
@@ -79,13 +77,13 @@ type Model struct {
 	mounted map[string][]string
 }
 
-// use is a binding seen from the provider.
+// use is a binding from the provider's point of view.
 type use struct {
 	by *plan.Element
 	plan.Binding
 }
 
-// NewModel completes a model from its exported fields.
+// NewModel derives a model's indexes from its exported fields.
 func NewModel(m Model) *Model {
 	m.index, m.hosted, m.usedBy = map[string]*plan.Element{}, map[string][]string{}, map[string][]use{}
 	m.mounted, m.runs = map[string][]string{}, map[string]string{}
@@ -132,8 +130,8 @@ func (m *Model) Users(provider string) []string {
 	return all
 }
 
-// Providers returns the containers that what the components of one require is on,
-// sorted.
+// Providers returns, sorted, the containers on which the components of a container depend: hosts of required
+// components, containers that mount required volumes, and directly required containers.
 func (m *Model) Providers(node string) []string {
 	var all []string
 	for _, name := range m.hosted[node] {
@@ -141,7 +139,7 @@ func (m *Model) Providers(node string) []string {
 			switch on, isComponent := m.Node[b.Target]; {
 			case isComponent:
 				all = append(all, on)
-			case m.mounted[b.Target] != nil: // a volume is there where a container that mounts it runs
+			case m.mounted[b.Target] != nil: // a volume exists while a container that mounts it runs
 				all = append(all, m.mounted[b.Target]...)
 			default:
 				all = append(all, b.Target)
@@ -152,8 +150,8 @@ func (m *Model) Providers(node string) []string {
 	return slices.Compact(all)
 }
 
-// Requires returns what a component requires in a state, and offers what it offers
-// in one; nothing for a state that its protocol does not have.
+// Requires returns a component's requirements in a state; nil for a state that its protocol does not have. offers
+// returns its capabilities likewise.
 func (m *Model) Requires(component, state string) []string {
 	s, _ := m.index[component].Protocol.State(state)
 	return s.Requires

@@ -11,13 +11,13 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// class is replicas of one node that stand alike: one plan serves all of them.
+// class is a group of replicas of one node in the same state: one plan serves all of them.
 type class struct {
 	node     string
 	replicas []int  // by number; none: the node has no container
 	suffix   string // of the names of its elements
-	frozen   bool   // nothing can be done in it
-	failing  bool   // something in it failed last
+	frozen   bool   // it cannot be operated
+	failing  bool   // the last operation of some component failed
 }
 
 // operated returns the replicas whose states count.
@@ -30,8 +30,8 @@ func (c *class) operated() []int {
 
 func (c *class) element(component string) string { return component + c.suffix }
 
-// classes groups the replicas of a node. Those that cannot be operated count only
-// where there are no others.
+// classes groups the replicas of a node by state. Replicas that cannot be operated count only if there are no
+// others.
 func (m *Model) classes(s Situation, node string) []*class {
 	var all []*class
 	bySign := map[string]*class{}
@@ -61,7 +61,7 @@ func (m *Model) classes(s Situation, node string) []*class {
 	return all
 }
 
-// sign is equal for replicas that stand alike.
+// sign returns a value that is equal for replicas in the same state.
 func (m *Model) sign(r *Replica) string {
 	var b strings.Builder
 	for _, name := range m.hosted[r.Node] {
@@ -71,13 +71,13 @@ func (m *Model) sign(r *Replica) string {
 	return b.String()
 }
 
-// failing reports whether what was done last to any component of a replica failed.
+// failing reports whether the last operation of any component of a replica failed.
 func (m *Model) failing(r *Replica) bool {
 	return slices.ContainsFunc(m.hosted[r.Node], func(name string) bool { return m.failed(name, r.Components[name]) })
 }
 
-// failed reports whether what was done last to a component failed, or ended by itself. The
-// runs of a Task do not count: how far it is does not depend on one replica.
+// failed reports whether a component's last operation failed, or its processes exited unexpectedly. A task's runs
+// are ignored: its progress does not depend on one replica.
 func (m *Model) failed(name string, c Component) bool {
 	if len(c.Runs) == 0 {
 		return false
@@ -89,7 +89,7 @@ func (m *Model) failed(name string, c Component) bool {
 	return last.Failed || last.died()
 }
 
-// problem is what the planner is asked, and what its elements stand for.
+// problem is the input of the planner, and what its elements represent.
 type problem struct {
 	plan.Problem
 	of map[string]part // by element
@@ -101,9 +101,8 @@ type part struct {
 	component string
 }
 
-// problem returns the way from a situation to the targets. Containers and volumes
-// are in it as what to wait for: what they require of each other is the
-// orchestrator's affair.
+// problem returns the planning problem from a situation to the targets. Containers and volumes are included only
+// to be waited for: the orchestrator handles their own requirements.
 func (m *Model) problem(s Situation, d *Document, targets map[string]string, anyReplica bool) *problem {
 	p := &problem{of: map[string]part{}, Problem: plan.Problem{From: map[string]string{}, Closed: map[string]bool{}, Goal: map[string]string{}}}
 	classes := map[string][]*class{}
@@ -174,8 +173,7 @@ func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class,
 	}
 }
 
-// stateOf returns where a component is on a replica: the initial state where that is
-// not known.
+// stateOf returns a component's state on a replica; the initial state if unknown.
 func (m *Model) stateOf(component string, r *Replica) string {
 	p := m.index[component].Protocol
 	if seen := r.Components[component].State; !r.Unknown && p.Has(seen) {
@@ -184,14 +182,14 @@ func (m *Model) stateOf(component string, r *Replica) string {
 	return p.Initial
 }
 
-// openOn reports whether a component is open on a replica: false where that is not known.
+// openOn reports whether a component is open on a replica; false if unknown.
 func (m *Model) openOn(component string, r *Replica) bool {
 	c := r.Components[component]
 	return c.Open && !r.Unknown && m.index[component].Protocol.Has(c.State)
 }
 
-// providers returns the classes that others wait for: all, since a name leads
-// clients to any replica, but those where something fails only if all do.
+// providers returns the classes that consumers wait for: all, since a name resolves to any replica, but classes
+// with failures only if all classes have them.
 func providers(of []*class) []*class {
 	well := slices.DeleteFunc(slices.Clone(of), func(c *class) bool { return c.failing })
 	if len(well) == 0 {
@@ -200,7 +198,7 @@ func providers(of []*class) []*class {
 	return well
 }
 
-// nearest returns the first class that offers what a binding names, if any does.
+// nearest returns the first class that satisfies a binding, or all classes if none does.
 func (m *Model) nearest(s Situation, of []*class, b plan.Binding) []*class {
 	i := slices.IndexFunc(of, func(c *class) bool {
 		return len(c.replicas) > 0 && m.replicaOffers(&s.Replicas[c.replicas[0]], b, nil)
@@ -211,8 +209,7 @@ func (m *Model) nearest(s Situation, of []*class, b plan.Binding) []*class {
 	return of[i : i+1]
 }
 
-// way plans for as many targets as can be reached, and says of the others why they
-// cannot.
+// way plans for as many targets as can be reached, and returns the reasons for the others.
 func (p *problem) way(ctx context.Context) (made *plan.Plan, blocked map[string]string) {
 	whole := p.Goal
 	made, err := p.try(ctx, whole)
@@ -256,13 +253,13 @@ func (p *problem) way(ctx context.Context) (made *plan.Plan, blocked map[string]
 	return made, blocked
 }
 
-// oneLine returns what an error says, as obstacles do.
+// oneLine returns an error's text on one line, for obstacles.
 func oneLine(err error) string {
 	head, reasons, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimSpace(head + " " + strings.ReplaceAll(reasons, "\n", "; "))
 }
 
-// maxStates bounds one search for a plan: a decision must not take seconds.
+// maxStates bounds the search for a plan: a decision must not take seconds.
 const maxStates = 20_000
 
 func (p *problem) try(ctx context.Context, goal map[string]string) (*plan.Plan, error) {

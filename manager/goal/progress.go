@@ -8,28 +8,28 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// progress is how far a Task is.
+// progress is the progress of a Task.
 type progress struct {
 	Task
 	round   int
 	since   time.Time // when its first run for this goal began
-	busy    int       // runs that are under way, those of earlier rounds, too
+	busy    int       // active runs, including earlier rounds
 	indexes []indexProgress
 }
 
-// indexProgress is how far one index is.
+// indexProgress is the progress of one index.
 type indexProgress struct {
 	done     bool
 	recorded bool // in the document only
 	running  bool
-	attempts int  // that failed, for this goal
-	last     *Run // that counts; nil: none
+	attempts int  // failed ones, for this goal
+	last     *Run // the last run that counts; nil: none
 	replica  *Replica
 }
 
-// progress finds out how far a Task is: each index by its last run on any replica, as long
-// as nothing has led the component back since. Only failures of what the document asked
-// for count, and of what people ran only what is completed.
+// progress computes the progress of a Task: each index by its last run on any replica since the component was last
+// moved by another operation. Failed runs count only if the document requested them; runs that people started
+// count only if they completed.
 func (m *Model) progress(s Situation, d *Document, task string) *progress {
 	p := &progress{Task: m.Tasks[task], indexes: make([]indexProgress, m.Tasks[task].Completions)}
 	record, noted := s.records[task]
@@ -68,23 +68,23 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 		}
 	}
 	if d != nil && noted && record.Asked == d.Asked && !p.completed() {
-		p.since = record.Since // journals may have that of runs before it was completed once
+		p.since = record.Since // journals may contain earlier runs, from before it was completed
 	}
 	return p
 }
 
-// indexOf returns the index that a run is of; -1: none that counts.
+// indexOf returns the index of a run; -1 if the run does not count.
 func (p *progress) indexOf(run Run) int {
 	switch {
 	case run.Part == nil && p.Completions == 1 && p.round == 0:
-		return 0 // somebody ran it as an operation like any other
+		return 0 // a person ran it like any other operation
 	case run.Part == nil, run.Part.Round < p.round, run.Part.Index < 0, run.Part.Index >= p.Completions:
 		return -1
 	}
 	return run.Part.Index
 }
 
-// take takes a run of a replica into account.
+// take adds a run on a replica.
 func (p *progress) take(r *Replica, run Run, d *Document, completed string, running bool) {
 	index := p.indexOf(run)
 	if index < 0 {
@@ -110,7 +110,7 @@ func (p *progress) take(r *Replica, run Run, d *Document, completed string, runn
 	}
 }
 
-// deadline returns until when the Task may run; zero: any time.
+// deadline returns the time by which the Task must end; zero: no limit.
 func (p *progress) deadline() time.Time {
 	if p.Deadline <= 0 || p.since.IsZero() {
 		return time.Time{}
@@ -127,7 +127,7 @@ func (p *progress) completed() bool {
 	return !slices.ContainsFunc(p.indexes, func(x indexProgress) bool { return !x.done })
 }
 
-// done returns the indexes that are completed.
+// done returns the completed indexes.
 func (p *progress) done() (all []int) {
 	for i, x := range p.indexes {
 		if x.done {
@@ -137,13 +137,13 @@ func (p *progress) done() (all []int) {
 	return all
 }
 
-// final reports whether an exit code says that an index is not to be tried again.
+// final reports whether an index's exit code rules out another attempt.
 func (p *progress) final(x *indexProgress) bool {
 	return x.attempts > 0 && x.last != nil && x.last.Failed && x.last.ExitCode != nil && slices.Contains(p.FailOn, *x.last.ExitCode)
 }
 
-// overdue reports whether the deadline is why an index is not tried again: it has ended the
-// last attempt, or there might be another one.
+// overdue reports whether the deadline is the reason why an index is not retried: it ended the last attempt, or
+// attempts would remain without it.
 func (p *progress) overdue(x *indexProgress, now time.Time) bool {
 	switch {
 	case !p.late(now):
@@ -154,7 +154,7 @@ func (p *progress) overdue(x *indexProgress, now time.Time) bool {
 	return !p.final(x) && x.attempts <= p.BackoffLimit
 }
 
-// failed says why an index is not tried again; empty: it may be.
+// failed returns why an index is not retried; empty if it may be.
 func (p *progress) failed(index int, now time.Time) string {
 	x := &p.indexes[index]
 	switch {
@@ -170,7 +170,7 @@ func (p *progress) failed(index int, now time.Time) string {
 	return ""
 }
 
-// next returns when an index that failed is tried again; zero: at once.
+// next returns when a failed index is retried; zero: at once.
 func (p *progress) next(index int, longest time.Duration) time.Time {
 	x := &p.indexes[index]
 	if x.attempts == 0 || x.last == nil {

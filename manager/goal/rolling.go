@@ -8,13 +8,11 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// maxUnavailable returns how many replicas of a container may be away at the same
-// time.
+// maxUnavailable returns the maximum number of unavailable replicas of a container.
 func (m *Model) maxUnavailable(node string) int { return max(1, m.MaxUnavailable[node]) }
 
-// crowd returns why a step that takes a replica away has to wait, which is because
-// enough others are; empty: it need not. So what the replicas of a container go
-// through goes on from one to the next, and ends where one does not come back.
+// crowd returns why a step that makes a replica unavailable must wait for other unavailable replicas; empty if it
+// need not wait. A rolling operation therefore stops at a replica that does not recover.
 func (t *turn) crowd(r *Replica, component string, step protocol.Step) string {
 	if !t.takesAway(component, r.Components[component].State, step.Target) || t.lenient && t.away(r) {
 		return ""
@@ -31,13 +29,13 @@ func (t *turn) crowd(r *Replica, component string, step protocol.Step) string {
 	return ""
 }
 
-// stuck reports whether steps wait for other replicas, and nothing is under way or will be
-// tried again that these could wait for.
+// stuck reports whether steps wait for other replicas although nothing is running or will be retried that they
+// could wait for.
 func (t *turn) stuck() bool {
 	return t.crowded > 0 && t.made.Wake.IsZero() && !t.busy()
 }
 
-// away reports whether a replica lacks anything that it is to offer.
+// away reports whether a replica is unavailable: it lacks a capability that it should offer.
 func (t *turn) away(r *Replica) bool {
 	return slices.ContainsFunc(t.hosted[r.Node], func(name string) bool {
 		return slices.ContainsFunc(t.wanted(name), func(c string) bool {
@@ -46,8 +44,7 @@ func (t *turn) away(r *Replica) bool {
 	})
 }
 
-// takesAway reports whether a component ceases to offer, between two states, what it
-// is to offer in the end.
+// takesAway reports whether a transition withdraws a capability that the component offers in its target.
 func (t *turn) takesAway(component, from, to string) bool {
 	before, after := t.offers(component, from), t.offers(component, to)
 	return slices.ContainsFunc(t.wanted(component), func(c string) bool {
@@ -55,7 +52,7 @@ func (t *turn) takesAway(component, from, to string) bool {
 	})
 }
 
-// wanted returns what a component is to offer.
+// wanted returns the capabilities that a component should offer.
 func (t *turn) wanted(component string) []string {
 	if target := t.targets[component]; target != "" {
 		return t.offers(component, target)
@@ -63,7 +60,7 @@ func (t *turn) wanted(component string) []string {
 	return nil
 }
 
-// behind reports whether a replica lacks anything that another offers, and should.
+// behind reports whether a replica lacks a capability that another one offers and both should.
 func (t *turn) behind(r, other *Replica) bool {
 	if r.Problem != "" {
 		return true
@@ -79,9 +76,8 @@ func (t *turn) behind(r, other *Replica) bool {
 	return false
 }
 
-// stays reports whether a component that requires something of another container,
-// and goes on to, is never without it, however many of that one's replicas are led
-// through states that do not offer it: one after the other.
+// stays reports whether a component that requires a capability of another container, now and in its target, has it
+// throughout a rolling operation on that container: enough replicas remain to offer it.
 func (m *Model) stays(s Situation, targets map[string]string, component, state string, b plan.Binding) bool {
 	requires := func(state string) bool { return slices.Contains(m.Requires(component, state), b.Requirement) }
 	if target := targets[component]; !requires(state) || target != "" && !requires(target) {

@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Lack is a requirement that nothing fulfils.
+// Lack is an unmet requirement.
 type Lack struct {
 	Component   string // that requires it
 	Requirement string
@@ -16,7 +16,7 @@ type Lack struct {
 	Capability  string
 }
 
-// String returns a sentence's end: what is required of whom.
+// String describes the requirement and its provider, as the end of a sentence.
 func (l Lack) String() string {
 	if l.Requirement == l.Capability {
 		return fmt.Sprintf("%s of %q", l.Requirement, l.Provider)
@@ -24,9 +24,9 @@ func (l Lack) String() string {
 	return fmt.Sprintf("%s, which is %s of %q", l.Requirement, l.Capability, l.Provider)
 }
 
-// Lacking returns which of a component's requirements do not hold on a replica.
-// One that is bound to a component of another container holds while any replica
-// of that one offers it; bound to several components, while all of them do.
+// Lacking returns a component's unmet requirements on a replica. A requirement bound to a component of another
+// container is met while any replica of that container offers the capability. A requirement bound to several
+// components is met while all of them offer it.
 func (m *Model) Lacking(s Situation, r *Replica, component string, requirements []string) []Lack {
 	var all []Lack
 	for _, b := range m.index[component].Bindings {
@@ -37,8 +37,8 @@ func (m *Model) Lacking(s Situation, r *Replica, component string, requirements 
 	return all
 }
 
-// offered reports whether what a binding names is offered to a component on a
-// replica by anyone but one that is about to withdraw it.
+// offered reports whether the capability of a binding is available to a component on a replica from any provider
+// except but, which is about to withdraw it.
 func (m *Model) offered(s Situation, r *Replica, b plan.Binding, but *place) bool {
 	node, isComponent := m.Node[b.Target]
 	if !isComponent {
@@ -56,8 +56,8 @@ type place struct {
 	component string
 }
 
-// replicaOffers reports whether a component on a replica offers something, now
-// and, where an operation is under way, after it.
+// replicaOffers reports whether a component on a replica offers a capability, both now and after a running
+// operation.
 func (m *Model) replicaOffers(r *Replica, b plan.Binding, but *place) bool {
 	c, known := r.Components[b.Target]
 	if r.Unknown || !known || but != nil && but.replica == r && but.component == b.Target {
@@ -69,8 +69,8 @@ func (m *Model) replicaOffers(r *Replica, b plan.Binding, but *place) bool {
 	return slices.Contains(m.offers(b.Target, c.State), b.Capability)
 }
 
-// containerOffers is replicaOffers for containers and volumes, which are what
-// they are by running or not.
+// containerOffers is replicaOffers for containers and volumes, whose state only depends on whether they are
+// running.
 func (m *Model) containerOffers(s Situation, name, capability string) bool {
 	return slices.Contains(m.offers(name, m.elementState(s, name)), capability)
 }
@@ -91,14 +91,13 @@ func (m *Model) elementState(s Situation, name string) string {
 	return p.Initial
 }
 
-// Refusal is why an operation must not be run on a replica now.
+// Refusal is why an operation must not run on a replica now.
 type Refusal struct {
-	Lacks []Lack // what it requires and nobody offers
-	Takes []Lack // what it would take away from others
+	Lacks []Lack // unmet requirements
+	Takes []Lack // capabilities of others' requirements that it would withdraw
 }
 
-// Needed returns what a step of a component requires of others: its transitions,
-// and the state that it leads to.
+// Needed returns the requirements of a step: of its transitions, and of the target state.
 func (m *Model) Needed(component string, step protocol.Step) []string {
 	needs := slices.Concat(step.Requires, m.Requires(component, step.Target))
 	for _, t := range step.Skipped {
@@ -107,8 +106,7 @@ func (m *Model) Needed(component string, step protocol.Step) []string {
 	return needs
 }
 
-// Permits says what speaks against a step of a component on a replica: nothing,
-// if it may be made.
+// Permits returns what forbids a step of a component on a replica; the zero Refusal if nothing does.
 func (m *Model) Permits(s Situation, r *Replica, component string, step protocol.Step) Refusal {
 	return Refusal{
 		Lacks: m.Lacking(s, r, component, m.Needed(component, step)),
@@ -116,8 +114,7 @@ func (m *Model) Permits(s Situation, r *Replica, component string, step protocol
 	}
 }
 
-// Withdrawn returns what others require in their states and would lack after a
-// step of a component on a replica.
+// Withdrawn returns the requirements of other components that a step of a component on a replica would make unmet.
 func (m *Model) Withdrawn(s Situation, r *Replica, component string, step protocol.Step) []Lack {
 	var all []Lack
 	at, after := m.offers(component, r.Components[component].State), m.offers(component, step.Target)
@@ -141,8 +138,7 @@ func (m *Model) Withdrawn(s Situation, r *Replica, component string, step protoc
 	return all
 }
 
-// inNeed reports whether a component requires something in its state, or for an
-// operation that is under way.
+// inNeed reports whether a component has a requirement in its state, or for a running operation.
 func (m *Model) inNeed(component string, c Component, requirement string) bool {
 	if slices.Contains(m.Requires(component, c.State), requirement) {
 		return true

@@ -7,21 +7,20 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Situation is what is known of an application at one moment.
+// Situation is the known state of an application at one moment.
 type Situation struct {
 	Now        time.Time
-	Complete   bool            // all nodes were looked for
-	Standalone map[string]bool // containers without a unit, by name: whether they run
-	Replicas   []Replica       // of the containers with one
-	Missing    []string        // replicas that are not found and may go on where they are not seen, by name
+	Complete   bool            // the state of all nodes is known
+	Standalone map[string]bool // whether containers without a unit are running, by name
+	Replicas   []Replica       // of the containers with a unit
+	Missing    []string        // undiscovered replicas that may still be running, by name
 
-	records map[string]Record // of Tasks, as the document has them
+	records map[string]Record // the document's records of Tasks
 
 	byNode map[string][]int // the replicas of a node by number; nil: not indexed
 }
 
-// Indexed returns the situation so that what is asked of the replicas of one node
-// does not look at all others. It must have the same replicas from then on.
+// Indexed returns the situation with an index of replicas by node. Its replicas must not change afterwards.
 func (s Situation) Indexed() Situation {
 	s.byNode = map[string][]int{}
 	for i := range s.Replicas {
@@ -43,21 +42,21 @@ func (s Situation) of(node string) []int {
 type Replica struct {
 	Node     string
 	Name     string // for people
-	Instance string // of its unit; empty: it was never heard
-	Problem  string // why it must not be operated: unreachable, outdated; empty: it can be
-	Unknown  bool   // its states are those of the past
-	Apart    bool   // no name leads clients to it yet
-	// Components is what its unit says, by component.
+	Instance string // of its unit; empty: the unit never responded
+	Problem  string // why it must not be operated: unreachable or outdated; empty: it may be
+	Unknown  bool   // its known states may be outdated
+	Apart    bool   // no name resolves to it for clients yet
+	// Components are the states that its unit reports, by component.
 	Components map[string]Component
 }
 
 // Component is a component in one replica.
 type Component struct {
 	State     string
-	Open      bool // processes of its start may be live
+	Open      bool // processes of its start may be running
 	Seq       uint64
-	Executing *Run  // under way; nil: none
-	Runs      []Run // that have ended, oldest first; the last ones are enough
+	Executing *Run  // the running one; nil: none
+	Runs      []Run // ended runs, oldest first; only the latest ones
 }
 
 // Run is one execution of an operation.
@@ -66,21 +65,21 @@ type Run struct {
 	By        string
 	Operation protocol.Operation
 	Failed    bool // failed, lost or timed out
-	TimedOut  bool // its time limit has ended it
+	TimedOut  bool // its time limit ended it
 	Cancelled bool // a person or a shutdown ended it
 	From, To  string
 	Started   time.Time
 	Ended     time.Time
-	Gone      time.Time // when what it left has ended; zero: it has not
-	Stopped   bool      // and somebody had asked for that
-	Container bool      // or its whole container had ended
+	Gone      time.Time // when its processes exited; zero: they have not
+	Stopped   bool      // on request
+	Container bool      // together with the container
 	Seq       uint64    // of the last entry about it
 	ExitCode  *int      // nil: it has none
 	Signal    string    // that ended it
 	Part      *wire.Part
 
-	needs []string // of one under way: what it requires of others
+	needs []string // requirements of a running one
 }
 
-// died reports whether what a start left ended by itself.
+// died reports whether processes of a start exited unexpectedly.
 func (r *Run) died() bool { return !r.Gone.IsZero() && !r.Stopped && !r.Container }

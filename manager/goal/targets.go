@@ -9,9 +9,9 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Targets returns the state that a document asks of each component, without
-// those on hold, and what it cannot ask. The name of a component counts before
-// that of its container, and that before a group's; of groups, the smaller.
+// Targets returns the state that a document requests of each component, except for components on hold, and notes
+// about requests that cannot be met. A component's name takes precedence over its container's, that over a
+// group's, and a smaller group over a larger one.
 func (m *Model) Targets(d *Document) (targets map[string]string, notes []string) {
 	targets = map[string]string{}
 	if d == nil {
@@ -82,7 +82,7 @@ func (m *Model) members(group string) []string {
 	return slices.Compact(all)
 }
 
-// state returns the state that a word asks of a component, or why there is none.
+// state returns the state that a request means for a component, or why there is none.
 func (m *Model) state(component, asked, by string) (state, note string) {
 	p := m.index[component].Protocol
 	switch {
@@ -103,8 +103,8 @@ func (m *Model) state(component, asked, by string) (state, note string) {
 	return "", fmt.Sprintf("%s has no state %q; it has %s, and every component has up, down and none", of, asked, strings.Join(p.StateNames(), ", "))
 }
 
-// closure adds the components that others require in their targets: each in the
-// state that is up where that offers it, else in the first that does.
+// closure adds the components that others require in their targets: each in its up state if that offers the
+// capability, otherwise in the first state that does.
 func (m *Model) closure(targets map[string]string, d *Document) {
 	queue := slices.Sorted(maps.Keys(targets))
 	for ; len(queue) > 0; queue = queue[1:] {
@@ -125,7 +125,7 @@ func (m *Model) closure(targets map[string]string, d *Document) {
 	}
 }
 
-// offering returns the state in which a component is to offer something.
+// offering returns the state in which a component should offer a capability.
 func (m *Model) offering(component, capability string) (state string, ok bool) {
 	if up, ok := m.up[component]; ok && slices.Contains(m.offers(component, up), capability) {
 		return up, true
@@ -134,16 +134,16 @@ func (m *Model) offering(component, capability string) (state string, ok bool) {
 	return p.FirstOffering(p.Initial, []string{capability})
 }
 
-// way is where a search through a protocol has come to.
+// way is a position in a search through a protocol.
 type way struct {
 	state string
 	open  bool
-	first *protocol.Step // that leaves the start
+	first *protocol.Step // the first step of the path
 	steps int
 }
 
-// search walks a component's protocol from a state, nearest states first, until
-// found; ok is false where it never is.
+// search walks a component's protocol from a state, nearest states first, until found returns true; ok is false if
+// it never does.
 func (m *Model) search(component, state string, open bool, found func(state string) bool) (w way, ok bool) {
 	e := m.index[component]
 	type stand struct {
@@ -170,7 +170,7 @@ func (m *Model) search(component, state string, open bool, found func(state stri
 	return way{}, false
 }
 
-// opens reports whether processes of its start may be live after an operation.
+// opens reports whether processes of the component's start may be running after an operation.
 func (m *Model) opens(component string, op protocol.Operation, before bool) bool {
 	switch m.index[component].Protocol.KindOf(op) {
 	case protocol.KindStart:

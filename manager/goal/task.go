@@ -9,28 +9,28 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Task says how a component that finishes is run: its operation [protocol.TaskRun],
-// once for each index from 0 on. Index i runs on replica i modulo their number.
+// Task is how a component that runs to completion is run: its operation [protocol.TaskRun], once per index from 0
+// on. Index i runs on replica i modulo the number of replicas.
 type Task struct {
 	Completions  int           // how many indexes there are
 	Parallelism  int           // how many run at a time
-	BackoffLimit int           // how often an index that failed is tried again
-	Deadline     time.Duration // for all, from the first run on; 0: any time
-	Never        bool          // what was completed in a container that was replaced counts
-	FailOn       []int         // exit codes after which an index is not tried again
+	BackoffLimit int           // maximum number of retries of an index
+	Deadline     time.Duration // for the whole Task, from the first run; 0: no limit
+	Never        bool          // completed indexes count even after their container was replaced
+	FailOn       []int         // exit codes after which an index is not retried
 }
 
-// Record is what a document keeps of a Task.
+// Record is the state of a Task that a document keeps.
 type Record struct {
-	Round int   `json:"round,omitempty"` // how often people asked for it again
-	Done  []int `json:"done,omitempty"`  // the indexes that count as completed, whatever becomes of their containers; sorted
+	Round int   `json:"round,omitempty"` // how often people requested it again
+	Done  []int `json:"done,omitempty"`  // the indexes that count as completed even if their containers are removed; sorted
 
-	Since time.Time     `json:"since,omitzero"` // when the first run began, from which a deadline counts that may still pass
-	Asked wire.Revision `json:"asked,omitzero"` // for the goal that a person made with this
+	Since time.Time     `json:"since,omitzero"` // when the first run started, if a deadline counts from it
+	Asked wire.Revision `json:"asked,omitzero"` // the goal's revision that Since belongs to
 }
 
-// taskStates returns the state of a Task before all its indexes are completed, and the one
-// after; false: no transition runs it.
+// taskStates returns the states of a Task before and after all its indexes are completed; false if no transition
+// runs it.
 func (m *Model) taskStates(task string) (before, after string, ok bool) {
 	for _, t := range m.index[task].Protocol.Transitions {
 		if t.Operation == protocol.TaskRun && t.Source != t.Target {
@@ -40,7 +40,7 @@ func (m *Model) taskStates(task string) (before, after string, ok bool) {
 	return "", "", false
 }
 
-// TaskState returns the state in which a component is when it is a Task that is completed.
+// TaskState returns the state of a component as a completed Task; false if it is not a Task.
 func (m *Model) TaskState(component string) (state string, ok bool) {
 	if _, is := m.Tasks[component]; !is {
 		return "", false
@@ -49,9 +49,9 @@ func (m *Model) TaskState(component string) (state string, ok bool) {
 	return state, ok
 }
 
-// settled returns the situation with Tasks in the state that all their indexes together
-// have: completed on every replica or on none. A unit knows only what was run on it.
-// Those whose target is led to in another way are as their units say.
+// settled returns the situation with each Task in the combined state of all its indexes: completed on every
+// replica or on none. A unit only knows its own runs. Tasks with a target that another operation reaches keep the
+// states of their units.
 func (m *Model) settled(s Situation, d *Document, targets map[string]string) (Situation, map[string]*progress) {
 	if len(m.Tasks) == 0 {
 		return s, nil
@@ -86,15 +86,14 @@ func (m *Model) settled(s Situation, d *Document, targets map[string]string) (Si
 	return s, all
 }
 
-// onward reports whether a Task is to be completed on the way to a target, or need not go
-// anywhere.
+// onward reports whether completing a Task brings it closer to a target; true without a target.
 func (m *Model) onward(task, target string) bool {
 	before, after, _ := m.taskStates(task)
 	return target == "" || target == after || m.distance(task, after, target) < m.distance(task, before, target)
 }
 
-// Settled returns the situation as it is shown: a Task is completed when all its indexes
-// are. The document is the one that holds; nil: none does.
+// Settled returns the situation for display: a Task is completed when all its indexes are. The document is the
+// current one, or nil.
 func (m *Model) Settled(s Situation, d *Document) Situation {
 	if d != nil {
 		s.records = d.Tasks
@@ -103,7 +102,7 @@ func (m *Model) Settled(s Situation, d *Document) Situation {
 	return s
 }
 
-// runTask begins the next index of a Task on a replica, if there is one that may be begun.
+// runTask starts the next index of a Task on a replica, if one may start.
 func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
 	p := t.tasks[task]
 	mine, of := slices.IndexFunc(t.s.of(r.Node), func(i int) bool { return &t.s.Replicas[i] == r }), len(t.s.of(r.Node))
@@ -138,7 +137,7 @@ func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
 	}
 }
 
-// beginIndex decides on a run of one index.
+// beginIndex decides to run one index.
 func (t *turn) beginIndex(r *Replica, task string, step protocol.Step, index int) {
 	p := t.tasks[task]
 	if p.since.IsZero() {
@@ -156,7 +155,7 @@ func (t *turn) beginIndex(r *Replica, task string, step protocol.Step, index int
 	p.busy++
 }
 
-// wakeForTasks has the decision made again when a deadline passes.
+// wakeForTasks schedules another decision for when a deadline passes.
 func (t *turn) wakeForTasks() {
 	for _, p := range t.tasks {
 		if at := p.deadline(); at.After(t.s.Now) && !p.completed() && (t.made.Wake.IsZero() || at.Before(t.made.Wake)) {
@@ -165,9 +164,8 @@ func (t *turn) wakeForTasks() {
 	}
 }
 
-// record notes what documents are to keep of Tasks, whatever becomes of their containers: when
-// a deadline began, and which indexes are completed, where that is to count until a goal
-// leads the Task back.
+// record determines the state of Tasks that documents must keep when containers are removed: when a deadline began
+// and, if they must count until a goal resets the Task, which indexes are completed.
 func (t *turn) record() {
 	for task, p := range t.tasks {
 		known, noted := t.s.records[task]
@@ -178,11 +176,11 @@ func (t *turn) record() {
 		case p.Never && len(p.done()) > len(known.Done):
 			next.Done, changed = p.done(), true
 		}
-		var since time.Time // of a deadline that may still pass
+		var since time.Time // start of a pending deadline
 		if !p.completed() {
 			since = p.since
 		}
-		same := noted && known.Asked == t.doc.Asked // nobody asked for the default goal
+		same := noted && known.Asked == t.doc.Asked // the default goal has no revision
 		if p.Deadline > 0 && (same && !known.Since.Equal(since) || !same && !p.since.IsZero()) {
 			next.Since, next.Asked, changed = since, t.doc.Asked, true
 		}
@@ -192,8 +190,7 @@ func (t *turn) record() {
 	}
 }
 
-// Again returns the document with one more round of a Task: nothing that was completed
-// counts any more.
+// Again returns a copy of the document with one more round of a Task: completed indexes no longer count.
 func (m *Model) Again(d *Document, s Situation, task string) *Document {
 	round := d.Tasks[task].Round
 	for _, i := range s.of(m.Node[task]) {
@@ -208,7 +205,7 @@ func (m *Model) Again(d *Document, s Situation, task string) *Document {
 	return &next
 }
 
-// NextPart returns the part that a run of an index is, for one that a person asks for.
+// NextPart returns the part that a person's run of an index is recorded as.
 func (m *Model) NextPart(s Situation, d *Document, task string, index int) wire.Part {
 	if d != nil {
 		s.records = d.Tasks

@@ -2,57 +2,56 @@ package goal
 
 import "time"
 
-// TaskPhase is how far a Task, or one index of it, is.
+// TaskPhase is the phase of a Task or of one of its indexes.
 type TaskPhase string
 
-// The phases. A Task is retrying where nothing of it runs, and something failed and
-// will be tried again.
+// The phases. A Task is retrying if none of its indexes is running, and one has failed and will be retried.
 const (
 	TaskWaiting   TaskPhase = "waiting"
 	TaskRunning   TaskPhase = "running"
 	TaskRetrying  TaskPhase = "retrying"
 	TaskCompleted TaskPhase = "completed"
-	TaskFailed    TaskPhase = "failed" // and is not tried again
+	TaskFailed    TaskPhase = "failed" // and is not retried
 )
 
-// TaskStatus is how far a Task is.
+// TaskStatus is the progress of a Task.
 type TaskStatus struct {
 	Phase       TaskPhase   `json:"phase"`
-	Reason      string      `json:"reason,omitempty"` // a sentence, where it failed or waits
+	Reason      string      `json:"reason,omitempty"` // a sentence, if it failed or is waiting
 	Completions int         `json:"completions"`
 	Parallelism int         `json:"parallelism"`
 	Completed   int         `json:"completed"` // indexes
-	Failed      int         `json:"failed"`    // indexes that are not tried again
+	Failed      int         `json:"failed"`    // indexes that are not retried
 	Running     int         `json:"running"`
-	Round       int         `json:"round,omitempty"`     // how often it was asked for again
+	Round       int         `json:"round,omitempty"`     // how often it was requested again
 	Since       time.Time   `json:"since,omitzero"`      // when its first run began
-	Until       time.Time   `json:"until,omitzero"`      // when something is tried again
-	ExitCode    *int        `json:"exit_code,omitempty"` // of the first index that failed, where it has one, 124 where that has timed out; 0 of a Task that is completed
-	Signal      string      `json:"signal,omitempty"`    // that ended it, where it has no exit code
+	Until       time.Time   `json:"until,omitzero"`      // when the next index is retried
+	ExitCode    *int        `json:"exit_code,omitempty"` // of the first failed index, if it has one, 124 if it timed out; 0 for a completed Task
+	Signal      string      `json:"signal,omitempty"`    // that terminated it, if it has no exit code
 	Indexes     []TaskIndex `json:"indexes"`
 }
 
-// TaskIndex is how far one index of a Task is.
+// TaskIndex is the progress of one index of a Task.
 type TaskIndex struct {
 	Index     int       `json:"index"`
 	Phase     TaskPhase `json:"phase"`
-	Replica   string    `json:"replica,omitempty"` // on which it ran last, or is to run
+	Replica   string    `json:"replica,omitempty"` // of its last run, or of its next one
 	Instance  string    `json:"instance,omitempty"`
-	Attempts  int       `json:"attempts"`            // that have begun
+	Attempts  int       `json:"attempts"`            // started attempts
 	Execution string    `json:"execution,omitempty"` // the last
-	ExitCode  *int      `json:"exit_code,omitempty"` // its end
+	ExitCode  *int      `json:"exit_code,omitempty"` // of its last run
 	Signal    string    `json:"signal,omitempty"`
-	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit has ended it, or the deadline has passed before it was tried again
+	TimedOut  bool      `json:"timed_out,omitempty"` // a time limit ended it, or the deadline passed before a retry
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	Until     time.Time `json:"until,omitzero"`     // when it is tried again
-	Recorded  bool      `json:"recorded,omitempty"` // it is known from the goal's document; its container was replaced
+	Until     time.Time `json:"until,omitzero"`     // when it is retried
+	Recorded  bool      `json:"recorded,omitempty"` // known only from the goal's document, because its container was replaced
 }
 
-// timedOut is the exit code of what a time limit has ended, as of timeout(1) and of a job.
+// timedOut is the exit code of runs that a time limit has ended, as for timeout(1).
 const timedOut = 124
 
-// TaskStatuses returns how far all Tasks are.
+// TaskStatuses returns the progress of all Tasks.
 func (m *Model) TaskStatuses(d *Document, s Situation) map[string]TaskStatus {
 	if len(m.Tasks) == 0 {
 		return nil
@@ -67,7 +66,7 @@ func (m *Model) TaskStatuses(d *Document, s Situation) map[string]TaskStatus {
 	return all
 }
 
-// status says how far a Task is, on replicas by number.
+// status returns the progress of a Task, on replicas by number.
 func (p *progress) status(s Situation, replicas []int, longest time.Duration) TaskStatus {
 	st := TaskStatus{Completions: p.Completions, Parallelism: p.Parallelism, Round: p.round, Since: p.since}
 	for i := range p.indexes {
@@ -135,7 +134,7 @@ func (st *TaskStatus) add(x TaskIndex) {
 	}
 }
 
-// conclude says what the phases of all indexes together are.
+// conclude derives the Task's phase from the phases of its indexes.
 func (st *TaskStatus) conclude() {
 	zero := 0
 	switch left := st.Completions - st.Completed - st.Failed; {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Unknown are the fields of an object that this version does not have, as they were
-// read: a manager of another version, which does, reads them again.
+// Unknown holds the fields of an object that this version does not have, unchanged, for managers of other versions
+// that do.
 type Unknown map[string]json.RawMessage
 
-// The same without methods, which would call themselves.
+// The same types without methods, to avoid infinite recursion.
 type (
 	documentFields Document
 	holdFields     Hold
 )
 
-// UnmarshalJSON keeps what it does not know.
+// UnmarshalJSON preserves unknown fields.
 func (d *Document) UnmarshalJSON(text []byte) (err error) {
 	var fields documentFields
 	if fields.Unknown, err = decode(text, &fields); err == nil {
@@ -26,10 +26,10 @@ func (d *Document) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// MarshalJSON adds what was not known.
+// MarshalJSON writes unknown fields back.
 func (d Document) MarshalJSON() ([]byte, error) { return encode(documentFields(d), d.Unknown) }
 
-// UnmarshalJSON keeps what it does not know.
+// UnmarshalJSON preserves unknown fields.
 func (h *Hold) UnmarshalJSON(text []byte) (err error) {
 	var fields holdFields
 	if fields.Unknown, err = decode(text, &fields); err == nil {
@@ -38,10 +38,10 @@ func (h *Hold) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// MarshalJSON adds what was not known.
+// MarshalJSON writes unknown fields back.
 func (h Hold) MarshalJSON() ([]byte, error) { return encode(holdFields(h), h.Unknown) }
 
-// decode reads an object into a struct, and returns what that has no field for.
+// decode reads an object into a struct, and returns the fields that the struct does not have.
 func decode[T any](text []byte, into *T) (Unknown, error) {
 	if err := json.Unmarshal(text, into); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func decode[T any](text []byte, into *T) (Unknown, error) {
 	return all, nil
 }
 
-// encode writes a struct with more fields.
+// encode writes a struct and additional fields.
 func encode(fields any, more Unknown) ([]byte, error) {
 	text, err := json.Marshal(fields)
 	if err != nil || len(more) == 0 {

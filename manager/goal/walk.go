@@ -9,50 +9,49 @@ import (
 	"github.com/toskose/toskose/spec/plan"
 )
 
-// walk is a plan, and how far each replica has come along it. It serves as long as
-// what is asked for and the replicas are what they were, and each component is
-// somewhere on its way. Nothing of it ever changes; following it makes another one.
+// walk is a plan, and each replica's progress along it. It remains valid while the goal and the set of replicas
+// stay the same, and each component's state is on its path. A walk is immutable; following it returns a new one.
 type walk struct {
 	asked   *Document
 	targets map[string]string
 	notes   []string
 	plan    *plan.Plan
-	blocked []Obstacle // what no plan leads to
+	blocked []Obstacle // targets that no plan reaches
 	members []member   // the replicas, by number
 	legs    []leg
-	steps   []planned // in an order in which they can be made
-	byID    []int     // of a step: where it is in steps
-	at      [][]int   // by leg and replica of its class: how many steps were made
+	steps   []planned // in a valid order
+	byID    []int     // the index in steps, by step id
+	at      [][]int   // the number of completed steps, by leg and replica of its class
 }
 
-// member is what of a replica decides on the plan, beside where its components are.
+// member is the part of a replica's state that affects the plan, besides its components' states.
 type member struct {
 	node, instance, name   string
 	away, unknown, failing bool
 }
 
-// leg is the way of one element.
+// leg is the path of one element.
 type leg struct {
 	part
-	replicas []int   // of its class; none: the element is no component, or has no container
-	stands   []stand // the first, and that after each step
+	replicas []int   // of its class; none: the element is not a component, or has no container
+	stands   []stand // the initial position, and the one after each step
 }
 
-// stand is where an element is: two steps may lead to one state.
+// stand is the position of an element: two steps may lead to one state.
 type stand struct {
 	state string
 	open  bool
 }
 
-// planned is a step of the plan, and its place on the way of its element.
+// planned is a step of the plan, and its position on its element's path.
 type planned struct {
 	plan.Step
 	leg, number int
 	level       int // from 1
 }
 
-// newWalk plans from the situation of a turn. Who requires something of another
-// container waits for all its replicas; if any is enough, for one that offers it now.
+// newWalk plans from the situation of a turn. A component that requires something of another container waits for
+// all its replicas; with anyReplica, for one that offers it now.
 func (t *turn) newWalk(ctx context.Context, anyReplica bool) *walk {
 	p := t.problem(t.s, t.doc, t.targets, anyReplica)
 	made, blocked := p.way(ctx)
@@ -82,8 +81,8 @@ func (t *turn) newWalk(ctx context.Context, anyReplica bool) *walk {
 	return w
 }
 
-// members returns what decides on the plan. Whether anything failed on a replica does
-// so only beside others, which are then waited for instead.
+// members returns the state that affects the plan. A replica's failures affect it only if there are other
+// replicas, which consumers then wait for instead.
 func (t *turn) members() []member {
 	all := make([]member, len(t.s.Replicas))
 	well := map[string]int{}
@@ -103,14 +102,13 @@ func (t *turn) members() []member {
 	return all
 }
 
-// serves reports whether a walk is one to what a document asks for.
+// serves reports whether a walk leads to the goal of a document.
 func (w *walk) serves(d *Document) bool {
 	return w != nil && w.asked.All == d.All && maps.Equal(w.asked.States, d.States) &&
 		maps.EqualFunc(w.asked.Holds, d.Holds, func(Hold, Hold) bool { return true })
 }
 
-// follow returns the walk as far as it has come in the situation of a turn; false:
-// something is not on its way any more.
+// follow returns the walk with the progress in the situation of a turn; false if a component has left its path.
 func (w *walk) follow(t *turn) (*walk, bool) {
 	if !w.serves(t.doc) || !slices.Equal(w.members, t.members()) {
 		return nil, false
@@ -137,7 +135,7 @@ func (w *walk) follow(t *turn) (*walk, bool) {
 	return &next, true
 }
 
-// standOn returns where the element of a leg is on one of its replicas.
+// standOn returns the position of a leg's element on one of its replicas.
 func (t *turn) standOn(l *leg, i int) stand {
 	switch {
 	case l.class == nil:
@@ -149,8 +147,9 @@ func (t *turn) standOn(l *leg, i int) stand {
 	return stand{t.stateOf(l.component, r), t.openOn(l.component, r)}
 }
 
-// position returns how many steps lead to where an element is: those made before, else
-// more, else fewer. A start that has left nothing leads there, too.
+// position returns how many steps lead to an element's position: the number before if it fits, otherwise a higher
+// one, otherwise a lower one. Positions that also match in whether
+// processes of the start are running take precedence.
 func (l *leg) position(before int, is stand) (at int, ok bool) {
 	for _, same := range []func(stand) bool{
 		func(s stand) bool { return s == is },
@@ -168,7 +167,7 @@ func (l *leg) position(before int, is stand) (at int, ok bool) {
 	return 0, false
 }
 
-// made reports whether a step was made on all replicas that it is for.
+// made reports whether a step has completed on all its replicas.
 func (w *walk) made(s *planned) bool {
 	for _, at := range w.at[s.leg] {
 		if at <= s.number {
@@ -190,9 +189,8 @@ func (w *walk) ended() bool {
 	return len(w.blocked) == 0
 }
 
-// advance begins the next steps of the plan, on every replica that they are for. It
-// goes on along the walk of the decision before where that still serves and leads
-// anywhere, and plans anew otherwise.
+// advance starts the next steps of the plan on all their replicas. It follows the previous decision's walk if that
+// is still valid and makes progress, and computes a new plan otherwise.
 func (t *turn) advance(ctx context.Context, before *walk) {
 	if w, ok := before.follow(t); ok {
 		undo := t.tried(w)
@@ -211,14 +209,14 @@ func (t *turn) advance(ctx context.Context, before *walk) {
 	}
 }
 
-// tried goes along a walk, and returns what undoes that, if no step was begun.
+// tried follows a walk, and returns a function that reverts it if no step was started.
 func (t *turn) tried(w *walk) (undo func()) {
 	obstacles, wake := len(t.made.Obstacles), t.made.Wake
 	t.along(w)
 	return func() { t.made.Obstacles, t.made.Wake, t.crowded = t.made.Obstacles[:obstacles], wake, 0 }
 }
 
-// busy reports whether anything is under way.
+// busy reports whether any operation is running.
 func (t *turn) busy() bool {
 	for i := range t.s.Replicas {
 		for _, c := range t.s.Replicas[i].Components {
@@ -230,7 +228,7 @@ func (t *turn) busy() bool {
 	return false
 }
 
-// along begins the next steps of a walk.
+// along starts the next steps of a walk.
 func (t *turn) along(w *walk) {
 	t.made.walk, t.made.Plan = w, w.plan
 	t.made.Obstacles = append(t.made.Obstacles, w.blocked...)

@@ -13,13 +13,13 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// collection is the executions that a query selects, each with its runs.
+// collection holds the executions that a query selects, each with its runs.
 type collection struct {
 	query Query
 	byID  map[string]*execution
 }
 
-// execution is what is known of one on each instance.
+// execution holds the runs of an execution, by instance.
 type execution struct {
 	runs []run
 }
@@ -29,7 +29,7 @@ type run struct {
 	known   wire.Execution
 }
 
-// add takes in what a journal says of an execution.
+// add adds an execution from a replica's journal.
 func (c *collection) add(r fleet.Replica, x wire.Execution) {
 	if !c.query.selects(&x) {
 		return
@@ -48,7 +48,7 @@ func (c *collection) add(r fleet.Replica, x wire.Execution) {
 	}
 }
 
-// outcome joins the runs, in the order of their addresses.
+// outcome merges the runs, ordered by address.
 func (e *execution) outcome() outcome.Execution {
 	slices.SortFunc(e.runs, func(a, b run) int { return a.replica.Addr.Compare(b.replica.Addr) })
 	var x outcome.Execution
@@ -62,8 +62,8 @@ func (e *execution) outcome() outcome.Execution {
 	return x
 }
 
-// page returns the executions after a position that began after a time, one more
-// than the query asks for if there are more.
+// page returns the executions after a position that started after a time; one more than requested if there are
+// more.
 func (c *collection) page(after *position, since time.Time) Page {
 	page := Page{Executions: []outcome.Execution{}}
 	for _, e := range c.byID {
@@ -80,7 +80,7 @@ func (c *collection) page(after *position, since time.Time) Page {
 	return page
 }
 
-// position is where an execution is in the history.
+// position is an execution's position in the history.
 type position struct {
 	started int64 // in ns
 	id      string
@@ -88,7 +88,7 @@ type position struct {
 
 func positionOf(x outcome.Execution) position { return position{x.Started.UnixNano(), x.ID} }
 
-// compare is negative where p comes first: the later first.
+// compare returns a negative number if p comes first: later executions come first.
 func (p position) compare(o position) int {
 	return cmp.Or(cmp.Compare(o.started, p.started), cmp.Compare(p.id, o.id))
 }
@@ -96,10 +96,10 @@ func (p position) compare(o position) int {
 // String is the form that parse reads.
 func (p position) String() string { return strconv.FormatInt(p.started, 36) + "." + p.id }
 
-// parse returns a position; nil: the beginning.
+// parse returns a position; nil means the beginning.
 func parse(text string) (*position, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // no position is one
+		return nil, nil //nolint:nilnil // no position is a valid result
 	}
 	started, id, found := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(started, 36, 64)

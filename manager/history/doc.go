@@ -1,5 +1,4 @@
-// Package history is what was executed, by whom, where and with what result, as the
-// units' journals have it: what the mirror remembers of them, and where that is not
-// enough the journals themselves. So it outlives managers, and reaches back as far
-// as the journals of containers that are there.
+// Package history lists past executions with their users, replicas and outcomes. It uses the executions in the
+// mirror's memory and, for older ones, the units' journals. The history therefore outlives managers, and reaches
+// back as far as the journals of the current containers.
 package history

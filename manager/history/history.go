@@ -12,33 +12,33 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Query selects executions. What is empty selects all.
+// Query selects executions. Empty fields match everything.
 type Query struct {
 	Node, Component string
 	Operation       string // "interface.operation", or the bare name
-	By              string // who asked
+	By              string // the user
 	Outcome         wire.Outcome
 	After           string // Page.Next of the page before
-	Limit           int    // the most executions of the page
-	Output          bool   // with the ends of output, which the units are asked for
+	Limit           int    // maximum number of executions
+	Output          bool   // include the end of the output, which the units return
 	Index           *int   // of a Task
 }
 
 // Page is a part of the history, the latest execution first.
 type Page struct {
 	Executions []outcome.Execution `json:"executions"`
-	Next       string              `json:"next,omitempty"`    // to go on after; empty: there is no more
-	Missing    []Missing           `json:"missing,omitempty"` // whose older executions are left out
+	Next       string              `json:"next,omitempty"`    // the position after which the next page starts; empty: no more
+	Missing    []Missing           `json:"missing,omitempty"` // replicas whose older executions are omitted
 }
 
-// Missing is a replica whose journal, or whose ends of output, cannot be read.
+// Missing is a replica whose journal or output cannot be read.
 type Missing struct {
 	Node    string `json:"node"`
 	Replica string `json:"replica"`
 	Why     string `json:"why"`
 }
 
-// History is that of one application.
+// History is the history of one application.
 type History struct {
 	fleet *fleet.Fleet
 	model *topology.Application
@@ -47,8 +47,7 @@ type History struct {
 // New returns the history of an application.
 func New(f *fleet.Fleet, model *topology.Application) *History { return &History{f, model} }
 
-// List returns a page. Journals are read only where the mirror's memory does not
-// reach back far enough for it.
+// List returns a page. It reads journals only if the mirror's memory does not reach back far enough.
 func (h *History) List(ctx context.Context, q Query) (Page, error) {
 	after, err := parse(q.After)
 	if err != nil {
@@ -60,7 +59,7 @@ func (h *History) List(ctx context.Context, q Query) (Page, error) {
 	}
 	now := h.fleet.Complete(ctx)
 	all := &collection{query: q, byID: map[string]*execution{}}
-	var reach time.Time // of the mirror's memory: all that began later is in it
+	var reach time.Time // the mirror's memory has everything that started later
 	var short []fleet.Replica
 	for _, n := range nodes {
 		for _, r := range h.fleet.There(now, n) {
@@ -90,7 +89,7 @@ func (h *History) List(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-// nodes returns the nodes that a query is about.
+// nodes returns the nodes that a query covers.
 func (h *History) nodes(q Query) ([]*topology.Node, error) {
 	if q.Node == "" {
 		return h.model.Toskosed, nil
@@ -105,8 +104,8 @@ func (h *History) nodes(q Query) ([]*topology.Node, error) {
 	return []*topology.Node{n}, nil
 }
 
-// recall takes in what the mirror remembers of a replica, and returns when the
-// earliest began after one that it has forgotten; zero: it has forgotten none.
+// recall adds the executions in the mirror's memory of a replica. Executions that started before forgotten may be
+// missing; zero: none are.
 func (c *collection) recall(r fleet.Replica, at *mirror.Replica) (forgotten time.Time) {
 	for _, component := range at.Components {
 		if c.query.Component != "" && component.Component != c.query.Component {
@@ -122,7 +121,7 @@ func (c *collection) recall(r fleet.Replica, at *mirror.Replica) (forgotten time
 	return forgotten
 }
 
-// selects reports whether a query is about what a unit executed.
+// selects reports whether a query matches an execution.
 func (q Query) selects(x *wire.Execution) bool {
 	name := x.Interface + "." + x.Operation
 	return (q.Component == "" || x.Component == q.Component) &&

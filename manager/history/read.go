@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// read takes in the journals of replicas, and returns those that cannot be read.
+// read adds the executions in the replicas' journals, and returns the replicas that cannot be read.
 func (h *History) read(ctx context.Context, all *collection, replicas []fleet.Replica) (missing []Missing) {
 	type journal struct {
 		found []wire.Execution
@@ -32,8 +32,7 @@ func (h *History) read(ctx context.Context, all *collection, replicas []fleet.Re
 	return missing
 }
 
-// journalOf returns what a journal says of the executions that a query selects: the
-// last of each.
+// journalOf returns the executions in a journal that a query selects, each in its last state.
 func journalOf(ctx context.Context, r fleet.Replica, q Query) (found []wire.Execution, err error) {
 	index := map[string]int{}
 	take := func(x wire.Execution, seq uint64) {
@@ -71,8 +70,7 @@ func journalOf(ctx context.Context, r fleet.Replica, q Query) (found []wire.Exec
 	}
 }
 
-// addOutput adds the ends of output, and to those that are missing the replicas that
-// cannot be asked for them.
+// addOutput adds the last lines of output, and adds replicas that cannot be queried to missing.
 func (h *History) addOutput(ctx context.Context, executions []outcome.Execution, nodes []*topology.Node, missing []Missing) []Missing {
 	at := map[string]fleet.Replica{}
 	now := h.fleet.Snapshot()

@@ -9,25 +9,24 @@ import (
 	"sync"
 )
 
-// connections are those that are served. Where there are too many, the newest takes the
-// place of the one that has gone longest without a request that is held: who
-// is slow, idle or nobody keeps no one out. An eighth is left to them, also for the
-// probes of who runs the manager.
+// connections are the open connections. When the limit is reached, a new connection replaces the one that has been
+// unprotected the longest, so that slow, idle or unauthenticated clients lock no one out. An eighth is reserved
+// for unprotected connections, such as the probes of an orchestrator.
 type connections struct {
 	net.Listener
 	limit int
 
 	mu    sync.Mutex
 	open  int
-	held  int       // by requests
-	loose list.List // of the other connections, the longest first
+	held  int       // protected by requests
+	loose list.List // unprotected connections, the oldest first
 }
 
-// connection is one of them.
+// connection is a connection that is counted in connections.
 type connection struct {
 	net.Conn
 	all    *connections
-	place  *list.Element // in loose; nil: it is held, or closed
+	place  *list.Element // in loose; nil: protected or closed
 	closed bool
 }
 
@@ -64,7 +63,7 @@ func (all *connections) add(raw net.Conn) *connection {
 	return c
 }
 
-// drop gives its place to others. The lock is held.
+// drop frees its place. The caller holds the lock.
 func (c *connection) drop() {
 	if c.closed {
 		return
@@ -74,7 +73,7 @@ func (c *connection) drop() {
 	c.setLoose(false)
 }
 
-// setLoose says whether it may be closed for another. The lock is held.
+// setLoose sets whether the connection may be closed in favor of another. The caller holds the lock.
 func (c *connection) setLoose(is bool) {
 	switch {
 	case is && c.place == nil && !c.closed:
@@ -113,7 +112,7 @@ func (c *connection) release() {
 
 type connectionKey struct{}
 
-// withConnection lets requests know what they came by.
+// withConnection stores the connection in the context of its requests.
 func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	if secure, isTLS := conn.(*tls.Conn); isTLS {
 		conn = secure.NetConn()
@@ -121,8 +120,8 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// Hold keeps the connection of a request until release is called. It reports false, and
-// keeps nothing, where too many are held.
+// Hold protects the connection of a request until release is called. It returns false and protects nothing if too
+// many connections are protected.
 func Hold(r *http.Request) (release func(), ok bool) {
 	c, ours := r.Context().Value(connectionKey{}).(*connection)
 	if !ours { // another server's

@@ -1,5 +1,5 @@
-// Package httpserver serves HTTP to clients that may be slow, idle or too many, and ends
-// when it is told to. Serve owns the goroutines of its server.
+// Package httpserver serves HTTP to clients that may be slow, idle or too many, with a graceful shutdown. Serve
+// owns its server's goroutines.
 package httpserver
 
 import (
@@ -13,20 +13,19 @@ import (
 	"time"
 )
 
-// AnswerTime is how long a client may take to read an answer, unless its handler says otherwise.
+// AnswerTime is how long a client may take to read a response, unless the handler sets another limit.
 const AnswerTime = 30 * time.Second
 
-// Options bound what clients can make the server spend. A zero field means its
-// default.
+// Options bound the server's resources. A zero field means its default.
 type Options struct {
 	Connections int           // at the same time; 2,048
-	Head        time.Duration // for the head of a request to arrive; 10 s
-	Request     time.Duration // for all of it, with its body; 20 s
-	Idle        time.Duration // between the requests of a connection; 2 min
-	Grace       time.Duration // for answers under way when serving ends; 3 s
-	Stopping    func()        // called before that, to end what requests wait for
+	Head        time.Duration // to receive a request's header; 10 s
+	Request     time.Duration // to receive the whole request; 20 s
+	Idle        time.Duration // between requests on a connection; 2 min
+	Grace       time.Duration // for pending responses at shutdown; 3 s
+	Stopping    func()        // called at shutdown, to end the waits of requests
 	Logger      *slog.Logger
-	TLS         *tls.Config // nil: in the clear
+	TLS         *tls.Config // nil: plain HTTP
 }
 
 func (o Options) withDefaults() Options {
@@ -36,9 +35,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Serve serves on the listener until ctx ends, and returns nil once every answer
-// is complete or cut off. There is no limit to how long an answer may take: an
-// operation takes as long as it takes.
+// Serve serves on the listener until ctx ends, and returns nil once every response is complete or was cut off.
+// Handlers have no time limit, because operations have none.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opts Options) error {
 	opts = opts.withDefaults()
 	var protocols http.Protocols
@@ -47,8 +45,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 		Handler:           handler,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: opts.Head,
-		ReadTimeout:       opts.Request, // it is over once the body was read, or that there is none
-		WriteTimeout:      AnswerTime,   // from then on; what answers later or for longer says so
+		ReadTimeout:       opts.Request, // no longer applies once the body was read, or there is none
+		WriteTimeout:      AnswerTime,   // from then on; handlers that need longer set another limit
 		IdleTimeout:       opts.Idle,
 		MaxHeaderBytes:    32 << 10,
 		ConnContext:       withConnection,
@@ -56,7 +54,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, opt
 	}
 	served := make(chan error, 1)
 	listener = &connections{Listener: listener, limit: opts.Connections}
-	if opts.TLS != nil { // outermost, or the server does not know that it is TLS
+	if opts.TLS != nil { // outermost, so that the server recognizes TLS
 		listener = tls.NewListener(listener, opts.TLS)
 	}
 	go func() { served <- srv.Serve(listener) }()

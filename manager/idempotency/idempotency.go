@@ -1,5 +1,5 @@
-// Package idempotency answers a request with an Idempotency-Key as an earlier one with
-// the same key was answered. It starts no goroutine.
+// Package idempotency repeats the response to an earlier request with the same Idempotency-Key. It starts no
+// goroutine.
 package idempotency
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 )
 
-// Bounds of what is kept of answers to requests with an Idempotency-Key.
+// Limits on the stored responses.
 const (
 	maxKey     = 255
 	maxAnswers = 1000
-	maxKept    = 16 << 20 // bytes of all bodies
+	maxKept    = 16 << 20 // total size of all bodies
 )
 
-// Key returns the Idempotency-Key of a request; empty: it has none. It may be in
-// quotes, as structured fields have it.
+// Key returns the Idempotency-Key of a request; empty if it has none. The key may be quoted, as in structured
+// fields.
 func Key(r *http.Request) (string, error) {
 	values := r.Header.Values("Idempotency-Key")
 	if len(values) == 0 {
@@ -41,33 +41,32 @@ func Key(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// signOf is equal for requests that ask for the same.
+// signOf returns a digest that is equal for identical requests.
 func signOf(r *http.Request, body []byte) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%s %s?%s\n%s", r.Method, strings.TrimSuffix(r.URL.EscapedPath(), "/"), r.URL.RawQuery, body))
 }
 
-// Answers are those to requests with a key. The zero value has none.
+// Answers stores the responses to requests with a key. The zero value is empty.
 type Answers struct {
 	mu     sync.Mutex
 	byKey  map[string]*answer
-	oldest []string // keys of those that are kept
-	size   int      // bytes of their bodies
+	oldest []string // keys of stored responses
+	size   int      // total size of their bodies
 }
 
-// answer is one of them, or a request that is not answered yet.
+// answer is a stored response, or a request in progress.
 type answer struct {
 	sign   [sha256.Size]byte
-	done   chan struct{} // closed when it is answered
-	status int           // 0: nothing was answered
+	done   chan struct{} // closed when the response is complete
+	status int           // 0: no response
 	header http.Header
 	body   []byte
 }
 
-// Serve answers a request again as it was answered, if it has the key of an earlier one
-// of the caller. Only successes are kept: what failed may be tried again, and an
-// execution that its key stands for is the same one then. The request's body is read
-// whole. Of a request that cannot be answered so nothing is written; the error is of
-// package outcome, or the context's.
+// Serve repeats the response to an earlier request of this caller with the same key. It stores only successful
+// responses: failed requests may be retried, and an execution with an id derived from the key is then the same
+// one. Serve reads the whole request body. If it returns an error, it has written nothing; the error is of package
+// outcome, or the context's.
 func (all *Answers) Serve(w http.ResponseWriter, r *http.Request, caller string, next http.HandlerFunc) error {
 	key, err := Key(r)
 	if err != nil {
@@ -97,8 +96,8 @@ func (all *Answers) Serve(w http.ResponseWriter, r *http.Request, caller string,
 	return nil
 }
 
-// claim returns the answer to a request, or a new one that the caller has to settle.
-// It waits for the end of an earlier request.
+// claim returns the response to a request, or a new one that the caller must settle. It waits for an earlier
+// request in progress.
 func (all *Answers) claim(ctx context.Context, key string, sign [sha256.Size]byte) (a *answer, isNew bool, err error) {
 	for {
 		all.mu.Lock()
@@ -130,7 +129,7 @@ func (all *Answers) claim(ctx context.Context, key string, sign [sha256.Size]byt
 
 func (a *answer) kept() bool { return a.status/100 == 2 }
 
-// settle keeps an answer, or forgets that there was a request.
+// settle stores a response, or forgets the request.
 func (all *Answers) settle(key string, a *answer) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -158,7 +157,7 @@ func (a *answer) replay(w http.ResponseWriter) {
 	_, _ = w.Write(a.body)
 }
 
-// keeper notes what is answered.
+// keeper records a response.
 type keeper struct {
 	http.ResponseWriter
 	answer *answer

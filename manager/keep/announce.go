@@ -14,28 +14,28 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// announcer tells each unit what the goal means for its container. What units were
-// told last holds while nobody manages them. The Keeper's lock guards it.
+// announcer sends each unit the targets of its container's components. A unit keeps the last targets while no
+// manager is running. The Keeper's lock guards the announcer.
 type announcer struct {
 	opts    Options
-	kept    func(instance string) bool // it has the newest goal: who has not may know a newer one
-	locked  func(func() bool)          // does something under the lock, and has the Keeper decide again if that changed anything
+	kept    func(instance string) bool // the instance stores the newest goal; one that does not may know a newer one
+	locked  func(func() bool)          // calls a function under the lock, and makes the Keeper decide again if it returns true
 	working *sync.WaitGroup
 
-	targets   map[string]string        // that documents is of
-	documents map[string]wire.Document // by container; nil: nothing was decided yet
+	targets   map[string]string        // the targets in documents
+	documents map[string]wire.Document // by container; nil: no decision yet
 	told      map[string]*told         // by instance
 }
 
-// told is what one instance was told.
+// told is the targets that one instance has received.
 type told struct {
-	revision wire.Revision // that it has
+	revision wire.Revision // the revision that it stores
 	busy     bool
-	again    time.Time // not before
+	again    time.Time // do not retry before
 }
 
-// decide takes in what the goal asks of components. A revision's id is of what it
-// says, so that managers that decide the same do not outbid each other.
+// decide updates the components' targets. The id of a revision is a hash of its content, so that managers with the
+// same decision do not keep replacing each other's documents.
 func (a *announcer) decide(targets map[string]string) {
 	if a.documents != nil && maps.Equal(a.targets, targets) {
 		return
@@ -52,15 +52,15 @@ func (a *announcer) decide(targets map[string]string) {
 		}
 		text, err := json.Marshal(wire.Targets{Components: components})
 		if err != nil {
-			panic(err) // strings can be encoded
+			panic(err) // strings always encode
 		}
 		sum := sha256.Sum256(text)
 		a.documents[node] = wire.Document{Revision: wire.Revision{ID: hex.EncodeToString(sum[:8])}, Content: text}
 	}
 }
 
-// follow tells those who have not been told. A replica that must not be operated is
-// another manager's.
+// follow sends the targets to units that do not have them. A replica that must not be operated belongs to another
+// manager.
 func (a *announcer) follow(ctx context.Context, s goal.Situation) {
 	there := map[string]bool{}
 	for i := range s.Replicas {
@@ -85,7 +85,7 @@ func (a *announcer) follow(ctx context.Context, s goal.Situation) {
 func (a *announcer) tell(ctx context.Context, node, instance string, at *told, d wire.Document, now time.Time) {
 	at.busy = true
 	d.Revision.Counter = at.revision.Counter + 1
-	if at.revision.Counter >= maxCounter { // no manager has stored that
+	if at.revision.Counter >= maxCounter { // no manager stores such a counter
 		d.Revision.Counter, d.Replaces = 1, at.revision
 	}
 	d.Content = a.opts.Keys().Sign(wire.TargetsDocument, d)
@@ -95,7 +95,7 @@ func (a *announcer) tell(ctx context.Context, node, instance string, at *told, d
 			at.busy = false
 			var newer *NewerError
 			switch {
-			case err == nil || errors.Is(err, ErrNoRoom): // who has none is ready without
+			case err == nil || errors.Is(err, ErrNoRoom): // a unit without storage is ready without it
 				at.revision = d.Revision
 			case errors.As(err, &newer):
 				at.revision = newer.Revision

@@ -14,30 +14,30 @@ import (
 	"github.com/toskose/toskose/manager/signature"
 )
 
-// Ask is what a person asks for.
+// Ask is a person's request to change the goal.
 type Ask struct {
-	All    string            // the state of all components; empty: as States says
+	All    string            // the state of all components; empty: see States
 	States map[string]string // by component, container or group
-	Merge  bool              // add to what was asked for before
+	Merge  bool              // add to the current goal instead of replacing it
 	By     string
 }
 
-// Status is the goal, how far it is, and what is in its way.
+// Status is the goal, its progress, and its obstacles.
 type Status struct {
-	Document *goal.Document // nil: nobody set one
-	Default  bool           // what holds is the default, since nobody set another
-	Acting   bool           // otherwise not enough replicas have said which goal they keep
-	Lacking  []string       // replicas that do not keep the document
-	Rejected []Rejection    // replicas that keep one that is ignored
-	Known    bool           // a replica is known, or there is none to know
+	Document *goal.Document // nil: none was set
+	Default  bool           // the default goal applies, since none was set
+	Acting   bool           // false: not enough replicas have reported their stored goals
+	Lacking  []string       // replicas that do not store the document
+	Rejected []Rejection    // replicas that store an ignored document
+	Known    bool           // a replica is known, or there are none
 	Decision *goal.Decision
-	// Superseded is closed when more is known than the decision was made of.
+	// Superseded is closed when the observations behind the decision are outdated.
 	Superseded <-chan struct{}
 	Underway   []goal.Step
 	Tasks      map[string]goal.TaskStatus
 }
 
-// Status returns where the goal stands.
+// Status returns the goal and its progress.
 func (k *Keeper) Status() Status {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,40 +67,38 @@ func (k *Keeper) status() Status {
 	return s
 }
 
-// Signing says how the goal is signed.
+// Signing is the state of the goal's signature.
 type Signing struct {
-	Keys    int  // that verify it; 0: it is not signed
-	Current bool // the first of them has signed what all replicas keep, if there is a goal
+	Keys    int  // number of keys that verify it; 0: it is not signed
+	Current bool // the first key signed the document that all replicas store, if there is a goal
 }
 
-// Signing returns how the goal is signed now.
+// Signing returns the current state of the goal's signature.
 func (k *Keeper) Signing() Signing {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	keys := k.store.keys()
-	// A unit that has no place for documents has none that another key has signed.
+	// A unit without room for documents does not store one that another key has signed.
 	lacks := slices.ContainsFunc(k.observed.Replicas, func(r goal.Replica) bool { return !k.store.kept(r.Instance) })
 	current := k.store.document == nil || k.store.key == keys.Current() && !lacks
 	return Signing{Keys: len(keys), Current: current}
 }
 
-// Document returns the goal that holds; nil: there is none. It does not wait for a decision
-// that is being made.
+// Document returns the current goal, or nil. It does not wait for a decision in progress.
 func (k *Keeper) Document() *goal.Document { return k.holds.Load() }
 
-// Changed returns a channel that is closed when the goal was looked at again.
+// Changed returns a channel that is closed after the next evaluation of the goal.
 func (k *Keeper) Changed() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.changed
 }
 
-// ErrNotKept says that not more than half of the replicas keep a goal yet.
+// ErrNotKept is returned when a goal was accepted, but a majority of the replicas does not store it yet.
 var ErrNotKept = errors.New("not more than half of the replicas keep the goal yet; the others get it when they can be reached")
 
-// Set makes a goal the one that holds, and waits until more than half of the
-// replicas keep it, or ctx ends: then the error is ErrNotKept. What was on hold
-// is no longer, for the components that the goal names.
+// Set sets the goal and waits until a majority of the replicas stores it. If ctx ends first, the error is
+// ErrNotKept. Components that the goal names are no longer on hold.
 func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error) {
 	return k.change(ctx, func(before *goal.Document) (*goal.Document, error) {
 		next := &goal.Document{All: ask.All, States: maps.Clone(ask.States), By: ask.By, At: now}
@@ -111,10 +109,10 @@ func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error
 	})
 }
 
-// ErrTooLarge says that units do not keep a goal of such a size.
+// ErrTooLarge is returned for a goal that exceeds the size that units accept.
 var ErrTooLarge = fmt.Errorf("a goal has at most %d bytes", goal.MaxDocument-signature.MaxSize)
 
-// fits checks that units can keep a document.
+// fits checks that a document does not exceed the size that units accept.
 func fits(d *goal.Document) error {
 	if text, err := json.Marshal(d); err != nil || len(text)+signature.MaxSize > goal.MaxDocument {
 		return errors.Join(ErrTooLarge, err)
@@ -122,7 +120,7 @@ func fits(d *goal.Document) error {
 	return nil
 }
 
-// merge takes over from the document before what is not asked for anew.
+// merge copies the parts that the request does not change from the previous document.
 func (o Options) merge(next, before *goal.Document, ask Ask) {
 	next.Tasks, next.Leases = before.Tasks, before.Leases
 	next.Holds = before.LeasedHolds()
@@ -147,12 +145,11 @@ func (o Options) merge(next, before *goal.Document, ask Ask) {
 	maps.DeleteFunc(next.Holds, func(component string, h goal.Hold) bool { return named[component] != "" && h.Lease == "" })
 }
 
-// ErrNoTask says that a component is no Task.
+// ErrNoTask is returned for a component that is not a Task.
 var ErrNoTask = errors.New("it is no task")
 
-// RunTask makes it part of the goal that a Task is completed; what failed of it is tried
-// once more, and again has all of it run once more, whatever was completed. It waits as Set
-// does.
+// RunTask makes the completion of a Task part of the goal. Failed indexes are retried once; with again, all
+// indexes run once more, including completed ones. RunTask waits as Set does.
 func (k *Keeper) RunTask(ctx context.Context, task string, again bool, by string, now time.Time) (Status, error) {
 	completed, is := k.opts.Model.TaskState(task)
 	if !is {
@@ -180,7 +177,7 @@ func (k *Keeper) RunTask(ctx context.Context, task string, again bool, by string
 	})
 }
 
-// Resume ends holds: of the components given, or all.
+// Resume removes the holds of the given components, or all.
 func (k *Keeper) Resume(ctx context.Context, components []string, by string, now time.Time) (Status, error) {
 	return k.change(ctx, func(before *goal.Document) (*goal.Document, error) {
 		if before == nil {
@@ -201,18 +198,18 @@ func (k *Keeper) Resume(ctx context.Context, components []string, by string, now
 	})
 }
 
-// ErrNotHeld says that a component is not on hold.
+// ErrNotHeld is returned for a component that is not on hold.
 var ErrNotHeld = errors.New("it is not on hold")
 
-// next makes the document that a person asks for of the one before, which may be nil; nil: it
-// changes nothing. The Keeper's lock is held.
+// next derives the requested document from the previous one, which may be nil; a nil result changes nothing. The
+// Keeper's lock is held.
 type next func(before *goal.Document) (*goal.Document, error)
 
-// ErrNoEvidence says that the latest goal is not known, so that another cannot be made of it.
+// ErrNoEvidence is returned when the latest goal is unknown, so that a new one cannot be derived from it.
 var ErrNoEvidence = errors.New("not enough containers have answered to know the latest goal; nothing was changed, try again when they run")
 
-// change makes what a person asks for the newest document, and waits as Set does. A new manager
-// first learns the latest one: a goal that were accepted without it could be lost to it.
+// change stores a requested change as the newest document, and waits as Set does. A new manager first learns the
+// latest goal: a change accepted without it could lose parts of it.
 func (k *Keeper) change(ctx context.Context, next next) (Status, error) {
 	if !k.learn(ctx) {
 		return k.Status(), ErrNoEvidence
@@ -230,8 +227,8 @@ func (k *Keeper) change(ctx context.Context, next next) (Status, error) {
 // learningTime is how long a new manager waits for the latest goal.
 const learningTime = 3 * time.Second
 
-// learn waits until a manager that has never acted knows what more than half of the replicas
-// keep. It reports whether it does.
+// learn waits until a manager that has never acted knows which goal a majority of the replicas stores. It reports
+// whether the goal is known.
 func (k *Keeper) learn(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, learningTime)
 	defer cancel()
@@ -252,7 +249,7 @@ func (k *Keeper) learn(ctx context.Context) bool {
 	}
 }
 
-// put makes what a person asks for the newest document. The caller holds the lock.
+// put stores a requested change as the newest document. The caller holds the lock.
 func (k *Keeper) put(next next) (*goal.Document, error) {
 	d, err := next(k.store.document)
 	if err == nil && d != nil {
@@ -274,12 +271,12 @@ func (k *Keeper) put(next next) (*goal.Document, error) {
 	return d, nil
 }
 
-// maxDuels is how often a document is made newer than those of other managers
-// that turn up while it is spread.
+// maxDuels is how often a change is applied again, on top of other managers' documents that appear while it is
+// being distributed.
 const maxDuels = 3
 
-// kept waits until more than half of the replicas keep a document of a chain, or a newer one,
-// of which the next is made again; nil: of none.
+// kept waits until a majority of the replicas stores a document of a chain. If a newer document overtakes it, kept
+// applies next again, unless next is nil.
 func (k *Keeper) kept(ctx context.Context, d *goal.Document, chain int, next next) (Status, error) {
 	for duels := 0; ; {
 		changed := k.Changed()
@@ -288,8 +285,7 @@ func (k *Keeper) kept(ctx context.Context, d *goal.Document, chain int, next nex
 		have := voters(k.observed) - len(now.Lacking)
 		enough := 2*have > voters(k.observed)
 		if k.overtaken(d, chain) && !enough && next != nil && duels < maxDuels {
-			// A replica had a newer document than was known here: what was asked for
-			// last comes after it, and keeps what it says of the rest.
+			// A replica had a newer document than this manager knew: apply the request to it, and keep its other parts.
 			duels++
 			again, err := k.put(next)
 			if err != nil {
@@ -310,8 +306,8 @@ func (k *Keeper) kept(ctx context.Context, d *goal.Document, chain int, next nex
 	}
 }
 
-// overtaken reports whether a document of a chain holds no longer because of one that another
-// manager made. Those that were asked for here since are made of it. The caller holds the lock.
+// overtaken reports whether another manager's document has replaced one of a chain. Later requests to this manager
+// are derived from it. The caller holds the lock.
 func (k *Keeper) overtaken(d *goal.Document, chain int) bool {
 	newest := k.store.document.Asked
 	return newest.Compare(d.Asked) > 0 && (newest != k.asked || chain != k.chain)

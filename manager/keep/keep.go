@@ -18,30 +18,30 @@ import (
 // Options configure a Keeper. A zero duration means its default.
 type Options struct {
 	Model *goal.Model
-	// Observe returns what is known, and a channel that is closed when there is more.
+	// Observe returns the current situation, and a channel that is closed when it is outdated.
 	Observe func() (goal.Situation, <-chan struct{})
-	// Copies returns where a replica keeps the goal.
+	// Copies returns access to the goal that a replica stores.
 	Copies func(node, instance string) Copies
-	// Targets returns where a replica keeps what the goal means for its container,
-	// as wire.Targets: by that its unit knows when clients should be led to it.
+	// Targets returns access to the targets of a replica's container, as wire.Targets: they tell its unit when the
+	// container is ready for clients.
 	Targets func(node, instance string) Copies
-	// Execute runs a step and returns when it has ended, with the entry of the unit's
-	// journal that says so; 0 where that is not known, with the error.
+	// Execute runs a step and returns when it has ended, with the number of the journal entry that records the end; 0
+	// if unknown, with the error.
 	Execute func(ctx context.Context, step goal.Step) (seq uint64, err error)
-	Now     func() time.Time // the clock of what is observed; nil: the machine's
-	// Default is the goal where nobody has a document: goal.Up, or nothing.
+	Now     func() time.Time // the clock of the observations; nil: the machine's
+	// Default is the goal if no unit stores a document: goal.Up, or none.
 	Default string
-	// Keys returns the keys that sign and verify documents; nil: they are not signed.
+	// Keys returns the keys that sign and verify documents; nil: documents are not signed.
 	Keys func() signature.Keys
-	// Report is called with what belongs in an audit log; nil: nothing is.
+	// Report receives audit log entries; it may be nil.
 	Report func(Notice)
 	Logger *slog.Logger
 
-	Patience time.Duration // how long to wait for all replicas before more than half are enough; 30 s
-	Retry    time.Duration // before what failed to reach a unit is tried again; 1 s
+	Patience time.Duration // how long to wait for all replicas before a majority is enough; 30 s
+	Retry    time.Duration // delay before a failed request is retried; 1 s
 }
 
-// Keeper keeps one application. Its methods are safe for concurrent use.
+// Keeper reconciles one application with its goal. Its methods are safe for concurrent use.
 type Keeper struct {
 	opts      Options
 	nodes     []string // that host components, sorted
@@ -53,31 +53,31 @@ type Keeper struct {
 	mu       sync.Mutex
 	begun    time.Time
 	acting   bool
-	acted    bool // it was so once: from then on more than half are enough
+	acted    bool // has acted once: from then on a majority is enough
 	flights  map[place]*flight
 	decision *goal.Decision
 	observed goal.Situation
-	last     <-chan struct{} // of the situation that was decided on
+	last     <-chan struct{} // the superseded channel of the last decision's situation
 	stale    bool            // something else has changed since
 	changed  chan struct{}   // closed with every decision
 	working  sync.WaitGroup
-	standard *goal.Document                // the default, with what of a goal the units keep
-	standing *goal.Document                // and what that is made of
-	holds    atomic.Pointer[goal.Document] // for who does not wait for the lock
-	asked    wire.Revision                 // of the last document that was asked for here
-	chain    int                           // how many of these were not made of the one that was asked for here before
+	standard *goal.Document                // the default goal, with the holds and other records that the units store
+	standing *goal.Document                // the document from which standard was derived
+	holds    atomic.Pointer[goal.Document] // for callers that do not wait for the lock
+	asked    wire.Revision                 // of the last document requested from this manager
+	chain    int                           // counts requested documents that were not derived from this manager's previous one
 }
 
 // place is a component on a replica.
 type place struct{ instance, component string }
 
-// flight is a step that was asked for and is not yet seen to have ended.
+// flight is a step that was requested and has not been observed to end.
 type flight struct {
 	step goal.Step
-	seq  uint64 // of its end; 0: it has not ended
+	seq  uint64 // of its end; 0: still running
 }
 
-// New returns a Keeper that does nothing before Run.
+// New returns a Keeper that is idle until Run.
 func New(opts Options) *Keeper {
 	opts.Patience = cmp.Or(opts.Patience, 30*time.Second)
 	opts.Retry = cmp.Or(opts.Retry, time.Second)
@@ -106,8 +106,7 @@ func New(opts Options) *Keeper {
 	return k
 }
 
-// Run keeps the application until ctx ends. What is under way on units goes on
-// there.
+// Run reconciles the application until ctx ends. Running operations continue on the units.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.working.Wait()
 	k.listen(ctx)
@@ -115,7 +114,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		began := time.Now()
 		s, superseded := k.opts.Observe()
 		wake := k.turn(ctx, s, superseded)
-		pause(ctx, min(time.Since(began), 100*time.Millisecond)) // half of a core at most
+		pause(ctx, min(time.Since(began), 100*time.Millisecond)) // uses at most half of a core
 		timer := time.NewTimer(max(0, time.Until(wake)))
 		select {
 		case <-superseded:
@@ -127,11 +126,11 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// hush is how long nothing is asked and decided while not all nodes are known yet: with
-// very many replicas, that would take longer than to get to know them.
+// hush is how long the Keeper stays idle while some nodes are unknown. With very many replicas, sending requests
+// earlier would take longer than discovering them.
 const hush = time.Second
 
-// listen returns when all nodes are known, or somebody sets a goal, or hush is over.
+// listen returns when all nodes are known, a client changes the goal, or hush is over.
 func (k *Keeper) listen(ctx context.Context) {
 	over := time.NewTimer(hush)
 	defer over.Stop()
@@ -154,11 +153,11 @@ func (k *Keeper) listen(ctx context.Context) {
 	}
 }
 
-// look is how often the goal is asked for where nothing else happens.
+// look is how often the goal is evaluated without other events.
 const look = time.Second
 
-// turn spreads the goal and, where anything is other than when it did last, decides.
-// It returns when to look again if nothing happens.
+// turn distributes the goal and, if anything has changed since the last decision, decides. It returns when to run
+// again if nothing happens.
 func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan struct{}) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -210,7 +209,7 @@ func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan s
 	return k.wake(s.Now)
 }
 
-// wake returns when to look again if nothing happens. The caller holds the lock.
+// wake returns when to run again if nothing happens. The caller holds the lock.
 func (k *Keeper) wake(now time.Time) time.Time {
 	next := now.Add(look)
 	if at := k.decision.Wake; !at.IsZero() && at.Before(next) {
@@ -219,8 +218,8 @@ func (k *Keeper) wake(now time.Time) time.Time {
 	return next
 }
 
-// document returns the goal that holds: the units', or the default with what they
-// have on hold; nil: none. The caller holds the lock.
+// document returns the current goal: the units', or the default with their holds; nil if there is none. The caller
+// holds the lock.
 func (k *Keeper) document() *goal.Document {
 	d := k.store.document
 	if k.opts.Default == "" || d != nil && (d.All != "" || len(d.States) > 0) {
@@ -237,8 +236,8 @@ func (k *Keeper) document() *goal.Document {
 	return k.standard
 }
 
-// overlay adds to what is observed what this Keeper knows better: operations that
-// it asked for, and replicas that do not keep the goal yet. The caller holds the lock.
+// overlay adds this Keeper's more recent knowledge to a situation: its own operations, and replicas that do not store
+// the goal yet. The caller holds the lock.
 func (k *Keeper) overlay(s goal.Situation) goal.Situation {
 	s.Replicas = slices.Clone(s.Replicas)
 	there := map[place]bool{}
@@ -263,14 +262,14 @@ func (k *Keeper) overlay(s goal.Situation) goal.Situation {
 		}
 	}
 	for at, f := range k.flights {
-		if !there[at] && f.seq > 0 { // its container is gone
+		if !there[at] && f.seq > 0 { // its container was removed
 			delete(k.flights, at)
 		}
 	}
 	return s
 }
 
-// with returns components of which one executes something.
+// with returns a copy of the components in which one is executing an operation.
 func with(components map[string]goal.Component, name string, x goal.Run) map[string]goal.Component {
 	more := make(map[string]goal.Component, len(components))
 	for other, c := range components {
@@ -305,8 +304,7 @@ func (k *Keeper) begin(ctx context.Context, step goal.Step) {
 	})
 }
 
-// locked does something under the lock, and makes Run decide again if that has
-// changed anything.
+// locked calls do under the lock, and makes Run decide again if do returns true.
 func (k *Keeper) locked(do func() (changed bool)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

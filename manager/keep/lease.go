@@ -11,18 +11,17 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 )
 
-// leases measures how long this manager has seen no renewal of each lease. A manager that has
-// started again measures anew, so that a lease lasts once more as long at most.
+// leases measures how long this manager has seen no renewal of each lease. A restarted manager measures anew, which
+// extends a lease by at most its time.
 type leases map[string]lastRenewal
 
-// lastRenewal is the last renewal that was seen.
+// lastRenewal is the last renewal that this manager has seen.
 type lastRenewal struct {
 	renewals uint64
 	at       time.Time
 }
 
-// expired returns the leases of a document that were not renewed in their time, and those of
-// its holds that it does not have.
+// expired returns the leases that were not renewed in time, and the document's orphaned leases.
 func (l leases) expired(d *goal.Document, now time.Time) []string {
 	if d == nil {
 		clear(l)
@@ -44,8 +43,7 @@ func (l leases) expired(d *goal.Document, now time.Time) []string {
 	return slices.Compact(all)
 }
 
-// endExpired ends the leases that their clients have not renewed: the goal has their components
-// again. The caller holds the lock.
+// endExpired ends expired leases and removes their holds. The caller holds the lock.
 func (k *Keeper) endExpired(now time.Time) {
 	ids := k.leases.expired(k.store.document, now)
 	if len(ids) == 0 {
@@ -58,17 +56,17 @@ func (k *Keeper) endExpired(now time.Time) {
 	}
 }
 
-// ErrNoGoal says that there is no goal, so that nothing is kept from starting.
+// ErrNoGoal is returned when the application has no goal: a lease would have no effect.
 var ErrNoGoal = errors.New("the application has no goal: nothing starts its components automatically")
 
-// maxLeases is how many leases a document has at most.
+// maxLeases is the maximum number of leases in a document.
 const maxLeases = 32
 
-// ErrLeases says that a document has no room for another lease.
+// ErrLeases is returned when a document has no room for another lease.
 var ErrLeases = fmt.Errorf("a goal has at most %d leases", maxLeases)
 
-// Lease begins or renews a lease, and waits as Set does. renewed is false where there was none:
-// it has begun now, or once more since it had ended.
+// Lease acquires or renews a lease, and waits as Set does. renewed is false if the lease did not exist or had
+// expired.
 func (k *Keeper) Lease(ctx context.Context, id string, l goal.Lease, now time.Time) (renewed bool, err error) {
 	err = k.revise(ctx, func(d *goal.Document) (*goal.Document, error) {
 		if _, renewed = d.Leases[id]; !renewed && len(d.Leases) >= maxLeases {
@@ -79,7 +77,7 @@ func (k *Keeper) Lease(ctx context.Context, id string, l goal.Lease, now time.Ti
 	return renewed, err
 }
 
-// EndLease ends a lease, if there is one, and waits as Set does.
+// EndLease releases a lease, if it exists, and waits as Set does.
 func (k *Keeper) EndLease(ctx context.Context, id string, now time.Time) error {
 	return k.revise(ctx, func(d *goal.Document) (*goal.Document, error) {
 		if _, is := d.Leases[id]; !is {
@@ -89,8 +87,8 @@ func (k *Keeper) EndLease(ctx context.Context, id string, now time.Time) error {
 	})
 }
 
-// revise makes a revision of the goal that asks for the same: operations and attempts of it
-// count as before. A revision of nil changes nothing.
+// revise stores a revision of the same goal: its operations and attempts still count. A nil result of next changes
+// nothing.
 func (k *Keeper) revise(ctx context.Context, next func(*goal.Document) (*goal.Document, error)) error {
 	if !k.learn(ctx) {
 		return ErrNoEvidence

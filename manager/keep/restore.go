@@ -7,14 +7,12 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxJump is how many changes can have been made between the goal that this manager knows
-// and one that is restored.
+// maxJump bounds the number of changes between the goal that this manager knows and a restored one.
 const maxJump = 1 << 20
 
-// Restore makes a goal the current one again that was current before: units may have lost
-// it together with their containers. The manager assigns its revision. The revision that
-// the goal had only says which one is newer: a newer one that is known stays, and so does
-// one that turns up later. It waits as Set does.
+// Restore sets a goal that was current before: units may have lost it with their containers. The manager assigns a
+// new revision. The old revision only decides which goal is newer: a known newer goal stays, and a newer one that
+// appears later wins. Restore waits as Set does.
 func (k *Keeper) Restore(ctx context.Context, d goal.Document) (Status, error) {
 	if !k.learn(ctx) {
 		return k.Status(), ErrNoEvidence
@@ -38,9 +36,8 @@ func (k *Keeper) Restore(ctx context.Context, d goal.Document) (Status, error) {
 	return k.kept(ctx, current, 0, nil)
 }
 
-// restored returns the revision of a goal that had another one before. It wins over all
-// that are known, and over older ones that turn up later; it never jumps further ahead
-// than can have happened.
+// restored returns the new revision of a restored goal. It wins over all known revisions, and over older ones that
+// appear later. It is bounded by maxJump.
 func (st *store) restored(was wire.Revision) wire.Revision {
 	next := st.following()
 	next.Counter = max(next.Counter, min(was.Counter, next.Counter+maxJump))

@@ -17,58 +17,56 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Copies is where one unit keeps documents.
+// Copies stores documents on one unit.
 type Copies interface {
-	// Read returns the document; the zero Document where there is none.
+	// Read returns the document; the zero Document if there is none.
 	Read(ctx context.Context) (wire.Document, error)
-	// Write returns when the document is synced. A *NewerError refuses it.
+	// Write returns when the document is synced to disk. It returns a *NewerError if the unit has a newer one.
 	Write(ctx context.Context, d wire.Document) error
 }
 
-// NewerError is why a unit does not take a document: it has a newer one.
+// NewerError is returned when a unit rejects a document because it stores a newer one.
 type NewerError struct{ Revision wire.Revision }
 
 func (e *NewerError) Error() string { return fmt.Sprintf("it keeps revision %s", e.Revision) }
 
-// ErrNoRoom says that a unit has no place for documents.
+// ErrNoRoom is returned when a unit has no place for documents.
 var ErrNoRoom = errors.New("it has no place to keep the goal")
 
-// store is the goal, and who keeps which revision of it. The Keeper's lock guards
-// it.
+// store holds the goal, and the revision that each unit stores. The Keeper's lock guards it.
 type store struct {
-	document *goal.Document // the newest that is known; nil: no replica has one
-	adopted  *unsigned      // the document of an earlier release that it began with; nil: none
-	key      string         // the id of the key that signs this revision of it; empty: none
+	document *goal.Document // the newest known document; nil: no replica stores one
+	adopted  *unsigned      // the adopted document of an earlier release; nil: none
+	key      string         // the id of the key that signs this revision; empty: none
 	copies   map[string]*held
-	next     int  // whom to ask again
+	next     int  // the next replica to read again
 	trivial  bool // the application has no component
 
 	keys    func() signature.Keys
 	report  func(Notice)
 	open    func(node, instance string) Copies
-	locked  func(func() bool) // does something under the lock, and has the Keeper decide again if that changed anything
+	locked  func(func() bool) // calls a function under the lock, and makes the Keeper decide again if it returns true
 	working *sync.WaitGroup
 	retry   time.Duration
 	log     *slog.Logger
 }
 
-// held is what one instance keeps.
+// held is the state of one instance's copy.
 type held struct {
 	known    bool
-	revision wire.Revision // of the manager's document that it keeps; zero: none
-	stored   wire.Revision // of whatever it keeps
-	unsigned *unsigned     // what it keeps if that has no signature; nil otherwise
-	rejected string        // why the manager ignores what it keeps; empty: it does not
-	homeless bool          // it cannot keep any
+	revision wire.Revision // of the manager's document that it stores; zero: none
+	stored   wire.Revision // of the stored document, also if it is ignored
+	unsigned *unsigned     // the stored document if it has no signature; nil otherwise
+	rejected string        // why the manager ignores the stored document; empty: it does not
+	homeless bool          // it cannot store documents
 	busy     bool
-	again    time.Time // not before
+	again    time.Time // do not retry before
 	problem  error
 	looked   time.Time
 }
 
-// follow asks those who were never asked what they keep, gives the newest document
-// to those who lack it, and asks a few of the others again: a document that more
-// than half keep is found soon.
+// follow reads the copies of new replicas, writes the newest document to replicas that lack it, and reads a few of
+// the others again, so that a document that a majority stores is found soon.
 func (st *store) follow(ctx context.Context, s goal.Situation) {
 	there := map[string]bool{}
 	var well []*goal.Replica
@@ -83,7 +81,7 @@ func (st *store) follow(ctx context.Context, s goal.Situation) {
 		}
 		h := st.copies[r.Instance]
 		if r.Unknown {
-			h.known = false // read it again: meanwhile another manager may have given it another
+			h.known = false // read it again: another manager may have replaced it meanwhile
 			continue
 		}
 		if h.busy || s.Now.Before(h.again) {
@@ -113,18 +111,17 @@ func (st *store) lacks(h *held) bool {
 	return st.document != nil && !h.homeless && h.revision.Compare(st.document.Revision) < 0
 }
 
-// kept reports whether an instance has the goal, or cannot have it.
+// kept reports whether an instance stores the goal, or cannot store one.
 func (st *store) kept(instance string) bool {
 	h := st.copies[instance]
 	return h != nil && h.known && !st.lacks(h)
 }
 
-// voters is how many replicas there are: those that are found, and those that may go
-// on where they are not seen. More than half of them decide, so that of two managers
-// that do not see the same ones only one does.
+// voters returns the number of replicas: the discovered ones, and the ones that may still be running undiscovered.
+// A majority of them decides, so that only one of two managers acts if they see different replicas.
 func voters(s goal.Situation) int { return len(s.Replicas) + len(s.Missing) }
 
-// enough reports whether enough replicas have said what they keep.
+// enough reports whether enough replicas have reported their copies.
 func (st *store) enough(s goal.Situation, waited bool) bool {
 	known := 0
 	for _, r := range s.Replicas {
@@ -138,7 +135,7 @@ func (st *store) enough(s goal.Situation, waited bool) bool {
 	return s.Complete && (known == voters(s) || waited && 2*known > voters(s))
 }
 
-// lacking returns the replicas that do not have the goal.
+// lacking returns the replicas that do not store the goal.
 func (st *store) lacking(s goal.Situation) []string {
 	all := slices.Clone(s.Missing)
 	for _, r := range s.Replicas {
@@ -150,7 +147,7 @@ func (st *store) lacking(s goal.Situation) []string {
 	return all
 }
 
-// ask does what takes time without the lock, and what it returns with it.
+// ask runs question without the lock, and the function that it returns with the lock.
 func (st *store) ask(ctx context.Context, h *held, now time.Time, question func(context.Context) func() error) {
 	h.busy, h.looked = true, now
 	st.working.Go(func() {
@@ -170,7 +167,7 @@ func (st *store) ask(ctx context.Context, h *held, now time.Time, question func(
 	})
 }
 
-// read asks a replica for its document.
+// read reads the document of a replica.
 func (st *store) read(ctx context.Context, r *goal.Replica, h *held, now time.Time) {
 	st.ask(ctx, h, now, func(ctx context.Context) func() error {
 		d, err := st.open(r.Node, r.Instance).Read(ctx)
@@ -207,7 +204,7 @@ func (st *store) write(ctx context.Context, r *goal.Replica, h *held, now time.T
 	})
 }
 
-// hold adds holds to the document and ends some, as a revision of its own.
+// hold adds and removes holds of the document, as a new revision.
 func (st *store) hold(more, ended map[string]goal.Hold, now time.Time) {
 	st.amend(st.known(now).Held(more, ended))
 	for name, h := range more {
@@ -218,7 +215,7 @@ func (st *store) hold(more, ended map[string]goal.Hold, now time.Time) {
 	}
 }
 
-// record puts records of Tasks into the document, as a revision of its own.
+// record stores records of Tasks in the document, as a new revision.
 func (st *store) record(records map[string]goal.Record, now time.Time) {
 	st.amend(st.known(now).Recorded(records))
 	for name, r := range records {
@@ -234,17 +231,17 @@ func (st *store) known(now time.Time) *goal.Document {
 	return st.document
 }
 
-// amend makes what a manager has added to the document the newest revision of it.
+// amend stores a manager's own change as the newest revision of the document.
 func (st *store) amend(d *goal.Document) {
 	d.Revision = st.following()
 	st.replace(d)
 }
 
-// replace makes a document of this manager the newest one.
+// replace stores a document of this manager as the newest one.
 func (st *store) replace(d *goal.Document) { st.document, st.key = d, st.keys().Current() }
 
-// following returns a revision that wins over all that are known. Documents whose
-// counter is too high are rejected, so the counter does not wrap.
+// following returns a revision that wins over all known ones. Documents with an excessive counter are rejected, so
+// the counter does not wrap.
 func (st *store) following() wire.Revision {
 	var counter uint64
 	if st.document != nil {

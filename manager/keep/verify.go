@@ -12,19 +12,19 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Rejection says that a replica keeps a document as the goal that is not the manager's.
+// Rejection is a document stored as the goal on a replica that is not from this application's managers.
 type Rejection struct {
 	Node     string
 	Replica  string
 	Instance string
-	Revision wire.Revision // that the unit has for it
+	Revision wire.Revision // its revision on the unit
 	Why      string
 }
 
-// Notice is something about the trust in goals that belongs in an audit log.
+// Notice is an audit log entry about the trust in goals.
 type Notice struct {
 	Kind     string
-	Node     string // of the replica, where it is about one
+	Node     string // of the replica, if it is about one
 	Replica  string
 	Instance string
 	Revision wire.Revision
@@ -33,8 +33,8 @@ type Notice struct {
 
 // The kinds of notices.
 const (
-	GoalRejected = "goal_rejected" // a replica keeps a goal that is ignored
-	GoalAdopted  = "goal_adopted"  // a goal of a release that did not sign is signed from now on
+	GoalRejected = "goal_rejected" // a replica stores a goal that is ignored
+	GoalAdopted  = "goal_adopted"  // an unsigned goal of an earlier release was adopted and signed
 	GoalResigned = "goal_resigned" // the goal is signed with a new key
 )
 
@@ -42,7 +42,7 @@ const (
 // a second reaches it after three centuries.
 const maxCounter = 1 << 40
 
-// unsigned is a document without a signature, as the release before stored it.
+// unsigned is a document without a signature, as the previous release stored it.
 type unsigned struct {
 	document *goal.Document
 	text     []byte
@@ -52,12 +52,12 @@ func (u *unsigned) same(other *unsigned) bool {
 	return u == other || u != nil && other != nil && bytes.Equal(u.text, other.text)
 }
 
-// agrees reports whether both documents are of one goal that someone set.
+// agrees reports whether both documents have the same explicitly set goal.
 func (u *unsigned) agrees(other *unsigned) bool {
 	return other != nil && u.document.Asked == other.document.Asked && u.document.SameGoal(other.document)
 }
 
-// signed returns the newest document as units store it.
+// signed returns the newest document in its stored form.
 func (st *store) signed() (wire.Document, error) {
 	text, err := json.Marshal(st.document)
 	d := wire.Document{Revision: st.document.Revision, Content: text}
@@ -65,8 +65,7 @@ func (st *store) signed() (wire.Document, error) {
 	return d, err
 }
 
-// take notes what a replica stores. A document that is not this manager's counts as
-// none, and is replaced.
+// take processes the document that a replica stores. A foreign document counts as missing, and is replaced.
 func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) error {
 	if errors.Is(err, ErrNoRoom) {
 		h.known, h.homeless = true, true
@@ -93,7 +92,7 @@ func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) e
 			st.reportRejection(r, kept.Revision, h.rejected)
 		}
 		return nil
-	case err != nil: // perhaps that of a manager of a newer version
+	case err != nil: // perhaps written by a newer manager
 		h.known = false
 		return err
 	}
@@ -108,9 +107,9 @@ func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) e
 // errNotOurs is part of every error about a document that the manager ignores.
 var errNotOurs = errors.New("it is ignored")
 
-// verify returns a document and the id of the key that has signed it. Errors are
-// errNotOurs, and also signature.ErrUnsigned for one of an earlier release, which is
-// returned with it; any other error is about a document that was signed.
+// verify returns a document and the id of the key that signed it. Errors about foreign documents wrap errNotOurs.
+// For a document of an earlier release the error also wraps signature.ErrUnsigned, and the document is returned
+// too. Any other error is about a signed document.
 func (st *store) verify(text []byte) (*goal.Document, string, error) {
 	keys := st.keys()
 	s, err := signature.Signed{Content: text}, error(nil)
@@ -129,7 +128,7 @@ func (st *store) verify(text []byte) (*goal.Document, string, error) {
 	case d.Revision.Counter > maxCounter:
 		return nil, "", fmt.Errorf("%w: its revision %s is higher than any that can have been reached", errNotOurs, d.Revision)
 	case s.Key != "" && s.Revision != d.Revision.String():
-		err = signature.ErrUnsigned // an earlier release has carried the signature of another revision along
+		err = signature.ErrUnsigned // an earlier release copied the signature of another revision
 	}
 	delete(d.Unknown, "signature")
 	if err != nil {
@@ -158,9 +157,9 @@ func (st *store) rejected(s goal.Situation) []Rejection {
 	return all
 }
 
-// adoptUnsigned signs the goal of a release that did not sign, once: where no signed document is
-// known, more than half of the replicas keep the same one, and a replica of each node
-// keeps one of the same goal. So the password of one unit is not enough to forge it.
+// adoptUnsigned signs, once, the goal of a release that did not sign. The condition is that no signed document is
+// known, a majority of the replicas stores the same document, and a replica of each node stores one with the same
+// goal. The password of one unit is therefore not enough to forge a goal.
 func (st *store) adoptUnsigned(s goal.Situation, nodes []string, acting bool) {
 	if st.document != nil || st.keys() == nil {
 		st.rejectUnsigned(s)
@@ -208,7 +207,7 @@ func (st *store) countUnsigned(s goal.Situation, like func(*unsigned) bool) (n i
 	return n
 }
 
-// keptOnEach reports whether each node has a replica that keeps a document of the same goal.
+// keptOnEach reports whether each node has a replica that stores a document with the same goal.
 func (st *store) keptOnEach(s goal.Situation, nodes []string, u *unsigned) bool {
 	for _, node := range nodes {
 		if !slices.ContainsFunc(s.Replicas, func(r goal.Replica) bool {
@@ -221,8 +220,8 @@ func (st *store) keptOnEach(s goal.Situation, nodes []string, u *unsigned) bool 
 	return true
 }
 
-// signAnew makes a revision that the current key signs, if another key signed the last one:
-// the key is being replaced.
+// signAnew makes a revision signed by the current key if another key signed the last one: the key is being
+// rotated.
 func (st *store) signAnew() (changed bool) {
 	if st.document == nil || st.keys() == nil || st.key == st.keys().Current() {
 		return false

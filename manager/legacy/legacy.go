@@ -1,7 +1,6 @@
-// Package legacy reads what releases before format 1 put into the manager's image: the
-// application without a format, toskose.yml, and the digests of the units' configurations.
-// An image may combine them with a newer manager. The package can go once no supported
-// release writes them. It starts no goroutine.
+// Package legacy reads the files in a manager's image from releases before format 1: the application without a
+// format, toskose.yml, and the digests of the units' configurations. A newer manager may run in an image with
+// these files. The package can be deleted once no supported release writes them. It starts no goroutine.
 package legacy
 
 import (
@@ -51,8 +50,8 @@ func Is(document []byte) bool {
 	return json.Unmarshal(document, &header) == nil && header.Format == nil && header.Name != nil
 }
 
-// Decode returns the application that such a document, its toskose.yml and its digests
-// describe. Digests may be empty: they are not known then.
+// Decode returns the application that such a document, its toskose.yml and its digests describe. Digests may be
+// empty: they are then unknown.
 func Decode(document, config, digests []byte) (*spec.Application, error) {
 	var app spec.Application
 	if err := json.Unmarshal(document, &app); err != nil {

@@ -1,12 +1,10 @@
-// Package logs reads what components print on all replicas of an application, as
-// lines in the order in which they were written: once, or as they come.
+// Package logs reads the output of components on all replicas of an application, as lines in the order in which
+// they were written: either the existing lines, or also new lines as they are written.
 //
-// Where a reader stands is a position that says it of each log, so that it can go on
-// there in another manager, too: none keeps anything. A line is lost only with the
-// file that it was in, and then the reader is told.
+// A reader's position covers every log, so that it can resume in another manager: managers keep no state for it. A
+// line is lost only together with its log file, and the reader is notified.
 //
-// A Reader asks the unit of each replica for all logs that it wants of it, in one
-// request. It owns a goroutine for each, which holds one piece, and waits until
-// that is read: who reads slowly slows nobody down but itself. They end with the
+// A Reader requests all wanted logs of a replica from its unit in one request. It owns a goroutine per replica,
+// which holds one piece and waits until it is read: a slow reader delays only itself. The goroutines end with the
 // Reader's context, or with Close.
 package logs

@@ -8,36 +8,36 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what an Entry is.
+// Kind is the kind of an Entry.
 type Kind string
 
 // The kinds of entries.
 const (
-	Line   Kind = "line"   // a line that was printed
-	Lost   Kind = "lost"   // something of a log is gone before it was read
-	Silent Kind = "silent" // a replica's unit cannot be asked: its lines come when it can
-	Live   Kind = "live"   // all that there was has been read; what follows is new
+	Line   Kind = "line"   // a printed line
+	Lost   Kind = "lost"   // part of a log was deleted before it was read
+	Silent Kind = "silent" // a replica's unit is unresponsive; its lines follow once it responds
+	Live   Kind = "live"   // all existing lines have been read; the following ones are new
 )
 
-// Entry is what a Reader gives: a line, or what is to be known of lines.
+// Entry is a line, or a notice about lines.
 type Entry struct {
 	Kind     Kind
 	Time     time.Time
-	Line     []byte // without its end
-	Partial  bool   // it is a piece of a line, which goes on
-	Bytes    int64  // of Lost; 0: unknown
+	Line     []byte // without the newline
+	Partial  bool   // part of a line that continues in the next entry
+	Bytes    int64  // lost bytes; 0: unknown
 	Why      string
-	Position string // after it: see Query.After
+	Position string // the position after it: see Query.After
 
 	label string // node, replica, component, operation and stream, as members of a JSON object
 
-	// Process names what printed it, for people.
+	// Process is the display name of the process that printed the line.
 	Process string
 }
 
 const longTime = "2006-01-02T15:04:05.000000Z"
 
-// AppendJSON writes it as an object.
+// AppendJSON appends the entry as a JSON object.
 func (e *Entry) AppendJSON(to []byte) []byte {
 	to = append(to, '{')
 	if e.Kind != Line {
@@ -75,7 +75,7 @@ func (e *Entry) AppendJSON(to []byte) []byte {
 // MarshalJSON is AppendJSON.
 func (e *Entry) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil), nil }
 
-// member begins a member of an object.
+// member starts a member of an object.
 func member(to []byte, text string) []byte {
 	if text != "" && to[len(to)-1] != '{' {
 		to = append(to, ',')
@@ -83,7 +83,7 @@ func member(to []byte, text string) []byte {
 	return append(to, text...)
 }
 
-// appendString writes valid UTF-8 as a JSON string; most lines need no escapes.
+// appendString appends valid UTF-8 as a JSON string. It is fast for lines without escapes, which most are.
 func appendString(to, text []byte) []byte {
 	for _, c := range text {
 		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {

@@ -10,13 +10,13 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// piece is what a unit says next, or that it cannot be asked.
+// piece is the next piece of a unit's logs, or the error that prevents reading it.
 type piece struct {
 	from  *follower
 	chunk wire.LogChunk
 	data  []byte
-	err   error // it cannot be asked
-	end   bool  // all is read
+	err   error // why the unit cannot be read
+	end   bool  // everything was read
 }
 
 // follower reads the logs of one replica.
@@ -24,27 +24,27 @@ type follower struct {
 	place
 	replica fleet.Replica
 	key     instanceKey
-	request wire.LogsRequest // the cursors are kept up to what was given away
+	request wire.LogsRequest // its cursors advance with the delivered pieces
 	lines   []*lines         // in the request's order
 	cancel  context.CancelFunc
-	taken   chan struct{} // a piece was read, and the next may come; has room for that
+	taken   chan struct{} // signals that a piece was read; buffered
 
-	// The Reader's.
-	pending *piece // nil: it has given none that was not read
-	live    bool   // it has nothing older, or cannot say: nobody waits for it
-	silent  bool   // that was said
-	ended   bool   // nothing more comes of it
+	// The Reader uses the fields below.
+	pending *piece // nil: no unread piece
+	live    bool   // it has no older lines, or is unresponsive: the Reader does not wait for it
+	silent  bool   // its failure was reported
+	ended   bool   // no more pieces follow
 }
 
-// finish gives away lines that have not ended.
+// finish emits unterminated lines.
 func (f *follower) finish(emit func(Entry)) {
 	for _, l := range f.lines {
 		l.finish(emit)
 	}
 }
 
-// run is its goroutine. It ends with ctx or, unless it follows, where all is read or
-// nothing can be.
+// run is the follower's goroutine. It ends with ctx or, unless it follows, when all is read or nothing can be
+// read.
 func (f *follower) run(ctx context.Context, out chan<- piece) {
 	const least, most = 20 * time.Millisecond, 2 * time.Second
 	for delay := least; ; delay = min(2*delay, most) {
@@ -52,7 +52,7 @@ func (f *follower) run(ctx context.Context, out chan<- piece) {
 		if opened {
 			delay = least
 		}
-		// Who reads slowly is cut off by the unit, and goes on.
+		// The unit disconnects slow readers; they reconnect.
 		if !opened || !f.request.Follow {
 			if !f.give(ctx, out, piece{from: f, err: err, end: err == nil}) {
 				return
@@ -69,8 +69,8 @@ func (f *follower) run(ctx context.Context, out chan<- piece) {
 	}
 }
 
-// read reads until the unit ends it, without an error if all is read; opened: it has
-// answered.
+// read reads until the unit ends the response, without an error if all is read; opened reports whether the unit
+// responded.
 func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err error) {
 	logs, err := f.replica.Unit.Logs(ctx, f.request)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 	defer logs.Close()
 	for {
 		chunk, data, err := logs.Next()
-		if err == io.EOF { //nolint:errorlint // a connection that breaks may say so, too, inside another error
+		if err == io.EOF { //nolint:errorlint // a broken connection may wrap io.EOF in another error
 			return true, nil
 		}
 		if err != nil {
@@ -91,7 +91,7 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 		if !f.give(ctx, out, piece{from: f, chunk: chunk, data: data}) {
 			return true, ctx.Err()
 		}
-		if chunk.Live || chunk.Bytes > 0 { // where logs begin was said by then
+		if chunk.Live || chunk.Bytes > 0 { // the start of the logs is known by then
 			f.request.Since, f.request.Last = time.Time{}, 0
 		}
 		if !chunk.Live {
@@ -105,10 +105,10 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 	}
 }
 
-// resume lets it go on: its piece was read.
-func (f *follower) resume() { f.taken <- struct{}{} } // there is room
+// resume lets the goroutine continue after its piece was read.
+func (f *follower) resume() { f.taken <- struct{}{} } // the channel has room
 
-// give hands a piece to the Reader and waits until it is read.
+// give passes a piece to the Reader and waits until it is read.
 func (f *follower) give(ctx context.Context, out chan<- piece, p piece) bool {
 	select {
 	case out <- p:

@@ -8,10 +8,10 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxLine is how many bytes are kept of a line that has not ended.
+// maxLine is the maximum number of bytes kept of an unterminated line.
 const maxLine = 64 << 10
 
-// lines makes lines of what comes of one log.
+// lines splits one log into lines.
 type lines struct {
 	source
 	label   string
@@ -19,20 +19,19 @@ type lines struct {
 	stand   *standing
 	index   int // in stand
 
-	rest     []byte // of a line that has not ended
-	restEnd  cursor // after it
+	rest     []byte // an unterminated line
+	restEnd  cursor // the cursor after rest
 	restTime time.Time
 }
 
-// took notes that all before a cursor was given, or was not wanted.
+// took records that everything before a cursor was emitted or filtered out.
 func (l *lines) took(at cursor) { l.stand.logs[l.index] = at }
 
 func (l *lines) entry(kind Kind, at time.Time) Entry {
 	return Entry{Kind: kind, Time: at, label: l.label, Process: l.process}
 }
 
-// add takes in a chunk, and gives its entries to emit in order; what emit is given is
-// valid until it returns.
+// add processes a chunk, and passes its entries to emit in order. They are valid until emit returns.
 func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
 	at, err := parseCursor(c.At)
 	if err != nil {
@@ -70,13 +69,13 @@ func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
 		e := l.entry(Line, c.Time)
 		e.Line = line
 		emit(e)
-		l.rest = nil // what was given stays valid
+		l.rest = nil // emitted lines stay valid
 		data = data[end+1:]
 	}
 	return nil
 }
 
-// keep keeps the beginning of a line, or gives it away where it is too long.
+// keep stores the beginning of a line, or emits it if it is too long.
 func (l *lines) keep(data []byte, at cursor, when time.Time, emit func(Entry)) {
 	l.rest = append(l.rest, data...)
 	at.offset += uint64(len(data))
@@ -86,7 +85,7 @@ func (l *lines) keep(data []byte, at cursor, when time.Time, emit func(Entry)) {
 	}
 }
 
-// finish gives away a line that has not ended.
+// finish emits an unterminated line.
 func (l *lines) finish(emit func(Entry)) {
 	if len(l.rest) == 0 {
 		return

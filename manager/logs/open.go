@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Logs reads those of an application.
+// Logs reads the logs of an application.
 type Logs struct {
 	app     *topology.Application
 	fleet   *fleet.Fleet
@@ -26,8 +26,8 @@ func New(app *topology.Application, f *fleet.Fleet) *Logs {
 	return &Logs{app: app, fleet: f, sources: newSources(app)}
 }
 
-// Open begins to read. Its errors are about the query. The Reader ends with ctx, and
-// with the manager; close it.
+// Open starts reading. Its errors are about the query. The Reader ends with ctx and with the manager. The caller
+// must close it.
 func (l *Logs) Open(ctx context.Context, q Query) (*Reader, error) {
 	f, err := q.filter()
 	if err != nil {
@@ -66,7 +66,7 @@ func stopped() *time.Timer {
 	return t
 }
 
-// choose finds the sources that are wanted of each node, by their places.
+// choose returns the indexes of the selected sources, by node.
 func (l *Logs) choose(f *filter) (map[string][]int, error) {
 	of, wanted := f.Of, map[string][]int{}
 	if len(of) == 0 {
@@ -89,7 +89,7 @@ func (l *Logs) choose(f *filter) (map[string][]int, error) {
 	return wanted, nil
 }
 
-// update follows the replicas that are there, and no longer those that are not.
+// update follows new replicas, and stops following removed ones.
 func (r *Reader) update(now *mirror.Snapshot) {
 	first := r.seen == nil
 	r.seen = now
@@ -144,7 +144,7 @@ func (r *Reader) at(p place) *follower {
 	return r.followers[i]
 }
 
-// say tells that a replica, or any of a node, cannot be asked.
+// say reports that a replica, or every replica of a node, cannot be read.
 func (r *Reader) say(node *topology.Node, replica, why string) {
 	label := append([]byte(`"node":`), appendString(nil, []byte(node.Name()))...)
 	if replica != "" {
@@ -153,18 +153,18 @@ func (r *Reader) say(node *topology.Node, replica, why string) {
 	r.emit(Entry{Kind: Silent, Time: time.Now(), Why: why, label: string(label), Process: node.Name()})
 }
 
-// follow begins to read the logs of a replica.
+// follow starts reading the logs of a replica.
 func (r *Reader) follow(node *topology.Node, p place, wanted []int) {
 	unit, err := r.logs.fleet.Instance(node, p.instance)
 	if err != nil {
-		return // it was replaced meanwhile, which comes as a change
+		return // it was replaced meanwhile; another update will follow
 	}
 	all := r.logs.sources.of[node.Name()]
 	f := &follower{
 		place: p, replica: unit, key: keyOf(p.instance), taken: make(chan struct{}, 1), live: r.caught,
 		request: wire.LogsRequest{Instance: p.instance, Follow: r.filter.Follow},
 	}
-	if r.fresh && !r.caught { // all that a new replica has printed is new
+	if r.fresh && !r.caught { // everything that a new replica printed is new
 		f.request.Since, f.request.Last = r.filter.Since, r.last()
 	}
 	stand := r.position.of(f.key, len(all))
@@ -179,27 +179,27 @@ func (r *Reader) follow(node *topology.Node, p place, wanted []int) {
 	r.running.Go(func() { f.run(ctx, r.in) })
 }
 
-// last is how many lines before its end each log is read; 0: all.
+// last returns the number of last lines with which each log starts; 0: all.
 func (r *Reader) last() int {
 	switch {
 	case !r.tail.on || r.filter.Text != "" || r.filter.Match != "" || !r.filter.Until.IsZero():
-		return 0 // how far back they are is not known
+		return 0 // it is unknown how far back the lines are
 	case r.tail.most == 0:
 		return -1
 	}
 	return r.tail.most
 }
 
-// leave no longer follows a replica. What is known of where the reader was stays for
-// a while, since it may be found again.
+// leave stops following a replica. The reader's position in it is kept for a while, since the replica may be found
+// again.
 func (r *Reader) leave(f *follower) {
 	f.cancel()
 	if p := f.pending; p != nil {
-		_ = f.lines[p.chunk.Log].add(p.chunk, p.data, r.emit) // of its last words, what makes sense
+		_ = f.lines[p.chunk.Log].add(p.chunk, p.data, r.emit) // best effort for the last piece
 	}
 	f.finish(r.emit)
 	if f.replica.Node == nil {
-		return // it was never followed
+		return // it is not followed
 	}
 	const remembered = 32
 	if r.left = append(r.left, f.key); len(r.left) > remembered {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// cursor is a place in a log, as units write it: LIFE.GEN.OFFSET, where LIFE has
-// twelve of the 32 characters below. The zero value is the beginning.
+// cursor is a position in a log, as units write it: LIFE.GEN.OFFSET, where LIFE has twelve of the 32 characters
+// below. The zero value is the beginning.
 type cursor struct {
 	life        uint64 // its characters, five bits each, plus one; 0: the beginning
 	gen, offset uint64
@@ -55,7 +55,7 @@ func (c cursor) String() string {
 	return fmt.Sprintf("%s.%d.%d", life, c.gen, c.offset)
 }
 
-// instanceKey stands for an instance in a position.
+// instanceKey identifies an instance in a position.
 type instanceKey [6]byte
 
 func keyOf(instance string) (k instanceKey) {
@@ -64,20 +64,19 @@ func keyOf(instance string) (k instanceKey) {
 	return k
 }
 
-// position is where a reader stands in every log: after the last line that it was
-// given, or that it did not want.
+// position is a reader's position in every log: after the last line that was emitted or filtered out.
 type position struct {
-	sum [2]byte     // of the logs' order
-	at  []*standing // by their keys
+	sum [2]byte     // digest of the order of the logs
+	at  []*standing // sorted by key
 }
 
-// standing is a position's part of one instance.
+// standing is the part of a position for one instance.
 type standing struct {
 	key  instanceKey
-	logs []cursor // by the sources of its node
+	logs []cursor // by index of the node's sources
 }
 
-// of returns the part of an instance, which is the beginning where there is none.
+// of returns the part for an instance; a new one at the beginning if there is none.
 func (p *position) of(key instanceKey, sources int) *standing {
 	i, found := slices.BinarySearchFunc(p.at, key, compareKeys)
 	if !found {
@@ -101,11 +100,11 @@ func compareKeys(s *standing, key instanceKey) int { return slices.Compare(s.key
 
 const (
 	positionVersion = 1
-	maxPosition     = 64 << 10 // characters of one
-	mostLogs        = 50_000   // that one can be of
+	maxPosition     = 64 << 10 // maximum length
+	mostLogs        = 50_000   // maximum number of logs
 )
 
-// String writes it as compactly as it can: each line has one.
+// String returns a compact encoding, because each line has one.
 func (p *position) String() string { return string(p.append(nil)) }
 
 func (p *position) append(to []byte) []byte {
@@ -139,7 +138,7 @@ func (p *position) append(to []byte) []byte {
 
 var errPosition = errors.New("it is no position of a reader of logs")
 
-// parsePosition reads what String wrote.
+// parsePosition parses the result of String.
 func parsePosition(text string) (*position, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(text) > maxPosition || len(raw) < 3 || raw[0] != positionVersion {
@@ -178,7 +177,7 @@ func parsePosition(text string) (*position, error) {
 	return p, nil
 }
 
-// entry takes the cursor of a log, and how far that is from the one before.
+// entry parses the cursor of a log, and how many logs lie between it and the previous one.
 func entry(raw *[]byte) (c cursor, skip uint64, err error) {
 	if skip, err = number(raw); err != nil || len(*raw) < 8 {
 		return c, 0, errPosition

@@ -10,31 +10,31 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Query says which lines are wanted. The zero value is all that there are.
+// Query selects lines. The zero value selects all existing lines.
 type Query struct {
 	Of      []string    // nodes, components and operations, as topology.Choose has them; none: all
 	Replica string      // address or instance; empty: all
 	Stream  wire.Stream // empty: both
 	Since   time.Time   // zero: from the oldest on
-	Until   time.Time   // and before that; zero: to the end
-	Text    string      // what a line contains
+	Until   time.Time   // exclusive end; zero: no limit
+	Text    string      // text that a line contains
 	Match   string      // a regular expression (RE2)
 	Tail    *int        // the last of these lines; nil: all
-	Follow  bool        // and those to come
-	After   string      // the position of a line: those after it, and Tail does not count
+	Follow  bool        // wait for new lines
+	After   string      // start after this position and ignore Tail
 }
 
-// The most that a query asks for.
+// The limits of a query.
 const (
 	MaxTail    = 10_000
 	maxPattern = 1000 // bytes of Text, and of Match
 )
 
-// filter is a query that was checked.
+// filter is a validated query.
 type filter struct {
 	Query
 	pattern *regexp.Regexp
-	after   *position // nil: it does not say
+	after   *position // nil: not set
 }
 
 func (q Query) filter() (*filter, error) {
@@ -68,11 +68,11 @@ func (q Query) filter() (*filter, error) {
 	return f, nil
 }
 
-// wants reports whether a line is wanted.
+// wants reports whether a line is selected.
 func (f *filter) wants(line []byte, at time.Time) bool {
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until)) &&
 		(f.Text == "" || bytes.Contains(line, []byte(f.Text))) && (f.pattern == nil || f.pattern.Match(line))
 }
 
-// over reports whether nothing of this time or later is wanted.
+// over reports whether no line from this time on is selected.
 func (f *filter) over(at time.Time) bool { return !f.Until.IsZero() && !at.Before(f.Until) }

@@ -10,13 +10,13 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 )
 
-// Reader gives lines. It is not safe for concurrent use.
+// Reader returns lines. It is not safe for concurrent use.
 type Reader struct {
 	logs     *Logs
 	filter   *filter
-	wanted   map[string][]int // the sources of each node, by their places
+	wanted   map[string][]int // the indexes of the wanted sources, by node
 	position position
-	fresh    bool // nothing was read before: Since and Tail count
+	fresh    bool // no position was given: Since and Tail apply
 
 	ctx       context.Context //nolint:containedctx // of the followers
 	cancel    context.CancelFunc
@@ -24,18 +24,18 @@ type Reader struct {
 	running   sync.WaitGroup
 	in        chan piece
 	followers []*follower
-	left      []instanceKey    // of those that are no longer followed
-	seen      *mirror.Snapshot // when they were looked for last
+	left      []instanceKey    // keys of replicas that are no longer followed
+	seen      *mirror.Snapshot // the snapshot of the last update
 
 	out     []Entry
-	given   bool      // they were
-	holding *follower // whose piece they are of
+	given   bool      // out was returned to the caller
+	holding *follower // the follower whose piece out comes from
 	tail    tail
-	caught  bool // all that there was is read
-	over    bool // and nothing more comes
+	caught  bool // all existing lines were read
+	over    bool // no more lines will follow
 
-	look    *time.Timer // for replicas
-	looking bool        // it runs
+	look    *time.Timer // triggers the next update
+	looking bool        // look is running
 }
 
 // place is a container that is followed.
@@ -44,10 +44,10 @@ type place struct {
 	instance string
 }
 
-// lookAgain is how long it waits with looking for replicas once something changed.
+// lookAgain is how long the Reader waits after a change before it looks for replicas again.
 const lookAgain = 200 * time.Millisecond
 
-// Close ends the reading.
+// Close stops reading.
 func (r *Reader) Close() {
 	r.unhook()
 	r.cancel()
@@ -55,12 +55,11 @@ func (r *Reader) Close() {
 	r.running.Wait()
 }
 
-// Position is where the reader stands: after what Next has given, and what was not
-// wanted.
+// Position returns the position after the entries that Next has returned, and after filtered lines.
 func (r *Reader) Position() string { return r.position.String() }
 
-// Next waits for the next entries, which are valid until the next call. The error is
-// io.EOF where all is read, or the context's.
+// Next waits for the next entries, which are valid until the next call. The error is io.EOF when all is read, or
+// the context's.
 func (r *Reader) Next(ctx context.Context) ([]Entry, error) {
 	if r.given {
 		r.out, r.given = r.out[:0], false
@@ -78,7 +77,7 @@ func (r *Reader) Next(ctx context.Context) ([]Entry, error) {
 		switch {
 		case first != nil:
 			r.read(first)
-			if len(r.out) == 0 { // all of it is unwanted, or kept
+			if len(r.out) == 0 { // all lines were filtered out or buffered
 				r.release()
 			}
 		case ready && r.catchUp():
@@ -90,7 +89,7 @@ func (r *Reader) Next(ctx context.Context) ([]Entry, error) {
 	}
 }
 
-// first returns whose piece comes next; ready: nobody may still have an older one.
+// first returns the follower with the oldest piece; ready is false while another may still deliver an older one.
 func (r *Reader) first() (first *follower, ready bool) {
 	for _, f := range r.followers {
 		switch {
@@ -106,7 +105,7 @@ func (r *Reader) first() (first *follower, ready bool) {
 	return first, true
 }
 
-// read takes in the piece of a follower, which must not get another before release.
+// read processes the piece of a follower, which must not deliver another before release.
 func (r *Reader) read(f *follower) {
 	p := f.pending
 	f.pending, r.holding = nil, f
@@ -120,7 +119,7 @@ func (r *Reader) read(f *follower) {
 	}
 }
 
-// release lets the follower go on whose piece was read.
+// release lets the follower continue whose piece was read.
 func (r *Reader) release() {
 	if r.holding != nil {
 		r.holding.resume()
@@ -128,7 +127,7 @@ func (r *Reader) release() {
 	}
 }
 
-// emit gives an entry, if it is wanted.
+// emit adds an entry if it is selected.
 func (r *Reader) emit(e Entry) {
 	if e.Kind == Line && !r.filter.wants(e.Line, e.Time) {
 		return
@@ -143,8 +142,8 @@ func (r *Reader) emit(e Entry) {
 	r.out = append(r.out, e)
 }
 
-// catchUp is called where nothing is left that is older than now; it reports whether
-// there is something to give, or nothing more.
+// catchUp runs once nothing older than the present is left to read. It reports whether there are entries to
+// return, or no more will follow.
 func (r *Reader) catchUp() bool {
 	if r.caught {
 		return false
@@ -186,7 +185,7 @@ func (r *Reader) wait(ctx context.Context) error {
 	return nil
 }
 
-// receive takes a piece; one with lines waits for its turn.
+// receive accepts a piece; a piece with lines waits for its turn.
 func (r *Reader) receive(p piece) {
 	f := p.from
 	switch {
@@ -198,7 +197,7 @@ func (r *Reader) receive(p piece) {
 		r.trouble(f, p.err)
 	case p.chunk.Live:
 		f.live, f.silent = true, false
-		if p.chunk.Quiet { // what has no end yet is a prompt, or the last words of a process
+		if p.chunk.Quiet { // an unterminated line is a prompt, or the last output of a process
 			f.finish(r.emit)
 		}
 	case len(p.data) > 0:
@@ -212,7 +211,7 @@ func (r *Reader) receive(p piece) {
 	f.resume()
 }
 
-// trouble says that a replica cannot be asked, once until it can; nobody waits for it.
+// trouble reports that a replica cannot be read, once until it can be again. The Reader does not wait for it.
 func (r *Reader) trouble(f *follower, err error) {
 	if !f.silent {
 		r.say(f.replica.Node, f.address.String(), err.Error())

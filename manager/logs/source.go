@@ -15,11 +15,10 @@ type source struct {
 	stream    wire.Stream
 }
 
-// sources are the logs of an application by their nodes, in the model's order: a log
-// is named by its place in it.
+// sources are the logs of an application by node, in the model's order. A log is identified by its index.
 type sources struct {
 	of  map[string][]source
-	sum [2]byte // of all their names; positions are of one order only
+	sum [2]byte // digest of all names; a position is only valid for this order
 }
 
 func newSources(app *topology.Application) sources {
@@ -40,7 +39,7 @@ func newSources(app *topology.Application) sources {
 	return all
 }
 
-// label is what all lines of a source on a replica have, as members of a JSON object.
+// label returns the JSON members that all lines of a source on a replica share.
 func (s source) label(replica string) string {
 	text, err := json.Marshal(struct {
 		Node      string      `json:"node"`

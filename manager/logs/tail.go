@@ -2,7 +2,7 @@ package logs
 
 import "slices"
 
-// tail keeps the last lines of what there was, until all of it is read.
+// tail keeps the last of the existing lines until all of them are read.
 type tail struct {
 	on    bool
 	most  int // lines
@@ -10,7 +10,7 @@ type tail struct {
 	bytes int
 }
 
-// tailBytes is the most that it keeps.
+// tailBytes is the maximum number of bytes that tail keeps.
 const tailBytes = 8 << 20
 
 func (t *tail) add(e Entry) {
@@ -24,7 +24,7 @@ func (t *tail) add(e Entry) {
 	}
 }
 
-// end returns them, once.
+// end returns the lines, once.
 func (t *tail) end() []Entry {
 	kept := t.kept
 	*t = tail{}

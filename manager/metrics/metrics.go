@@ -1,5 +1,5 @@
-// Package metrics is what Prometheus reads of the manager: how the application
-// stands, what was executed in it, and how the API is used.
+// Package metrics exports the manager's metrics to Prometheus: the state of the application, its executions, and
+// the use of the API.
 package metrics
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Metrics counts. Its methods are safe for concurrent use.
+// Metrics holds the counters. Its methods are safe for concurrent use.
 type Metrics struct {
 	registry   *prometheus.Registry
 	requests   *prometheus.CounterVec
@@ -30,7 +30,7 @@ type Metrics struct {
 	missed     prometheus.Counter
 }
 
-// New returns the metrics of an application whose manager has a version.
+// New returns the metrics of an application and its manager's version.
 func New(app Application, version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -65,16 +65,15 @@ func New(app Application, version string) *Metrics {
 	return m
 }
 
-// Handler answers in Prometheus' text format, or in that of OpenMetrics where the
-// client prefers it.
+// Handler responds in Prometheus' text format, or in OpenMetrics if the client prefers it.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
 }
 
-// Request counts a request. All unknown paths and methods share one label, or a
-// client could make their number grow without bound.
+// Request counts a request. All unknown paths and methods share one label; otherwise clients could create labels
+// without bound.
 //
-// An answer that follows events or logs has no duration that says anything.
+// The duration of a response that follows events or logs is not recorded: it is meaningless.
 func (m *Metrics) Request(method, route string, status int, took time.Duration, follows bool) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -96,12 +95,12 @@ func (m *Metrics) Follow() (end func()) {
 	return m.followers.Dec
 }
 
-// Events tells what happens; *manager.App implements it.
+// Events returns events; *manager.App implements it.
 type Events interface {
 	Events(after string) func(context.Context) ([]manager.Event, error)
 }
 
-// Run counts executions until ctx, or what the application has to tell, ends.
+// Run counts executions until ctx or the stream of events ends.
 func (m *Metrics) Run(ctx context.Context, app Events) {
 	next := app.Events("")
 	for {

@@ -9,13 +9,13 @@ import (
 	"github.com/toskose/toskose/manager/view"
 )
 
-// Application is what metrics are about.
+// Application is the source of the metrics.
 type Application interface {
 	App(ctx context.Context, d manager.Detail) view.App
 	Goal() manager.GoalView
 }
 
-// standing collects how an application stands when it is asked.
+// standing collects the state of an application at every scrape.
 type standing struct{ app Application }
 
 var (
@@ -53,13 +53,13 @@ func (s standing) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends what is known now.
+// Collect sends the current metrics.
 func (s standing) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value int, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // what is not known yet is not waited for
+	cancel() // do not wait for unknown nodes
 	app := s.app.App(ctx, manager.StatesOnly)
 	for i := range app.Nodes {
 		n := &app.Nodes[i]

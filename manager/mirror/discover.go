@@ -12,38 +12,37 @@ import (
 	"github.com/toskose/toskose/manager/discovery"
 )
 
-// node is a Node as it changes. The Mirror's lock guards all but spec.
+// node is the mutable state behind a Node. The Mirror's lock guards all fields but spec.
 type node struct {
 	spec     Spec
-	looked   bool // its containers were looked for
-	waiting  int  // replicas of those found first that have neither answered nor failed
+	looked   bool // discovery has run
+	waiting  int  // replicas of the first discovery that have neither responded nor failed
 	problem  error
 	replicas map[netip.AddrPort]*place
-	missing  []*Replica // no longer found, and may go on where they are not seen
-	order    []*place   // by address; nil: it has to be made again
+	missing  []*Replica // undiscovered replicas that may still be running
+	order    []*place   // by address; nil: must be rebuilt
 	running  []netip.Addr
-	clients  func(netip.Addr) bool // whether the node's name leads to an address
+	clients  func(netip.Addr) bool // whether the node's name resolves to an address
 
 	now     *Node
 	changed bool
 }
 
-// place is an address with the replica that is there, and the one that was.
+// place is an address with its current replica and its previous one.
 type place struct {
 	now      *Replica // nil: none
-	gone     *Replica // nil: none, or too long ago
+	gone     *Replica // nil: none, or removed too long ago
 	follower *follower
-	waited   chan struct{} // closed when now changes; nil: nobody waits
-	led      bool          // the node's name leads to it
-	ended    bool          // what was heard of it last shows that its unit has ended
-	replaced bool          // it is silent, and another replica has come in its place
-	answered time.Time     // when its unit answered last
-	verified time.Time     // when Verify asked its unit last
-	doubt    string        // what came of that; empty: all that has happened is known
+	waited   chan struct{} // closed when now changes; nil: no waiter
+	led      bool          // the node's name resolves to it
+	ended    bool          // its unit is known to have exited
+	replaced bool          // it is unresponsive, and another replica replaced it
+	answered time.Time     // when its unit last responded
+	verified time.Time     // when Verify last queried its unit
+	doubt    string        // the result of the last Verify; empty: the known state is current
 }
 
-// show puts another replica, or another view of it, in the place. The caller holds
-// the lock.
+// show sets the replica of the place, or a newer version of it. The caller holds the lock.
 func (p *place) show(r *Replica) {
 	if r != nil {
 		r.Led = p.led
@@ -55,14 +54,14 @@ func (p *place) show(r *Replica) {
 	}
 }
 
-// errUnheard is the problem of a replica that was just found.
+// errUnheard is the problem of a newly discovered replica.
 var errUnheard = errors.New("its unit has not answered yet")
 
-// hidden reports whether nobody leads to a replica and it says nothing: it does not
-// work yet or no longer, and what runs in its place may be found elsewhere.
+// hidden reports whether a replica is neither resolvable for clients nor responsive: it is starting or stopping,
+// and its replacement may be at another address.
 func (r *Replica) hidden() bool { return !r.Led && r.Problem != nil }
 
-// build returns the node as it is.
+// build returns the node's current state.
 func (n *node) build() *Node {
 	built := &Node{Name: n.spec.Name, Known: n.looked && n.waiting == 0, Problem: n.problem, Running: n.running}
 	if n.order == nil {
@@ -87,7 +86,7 @@ func (n *node) build() *Node {
 	return built
 }
 
-// discover looks for the replicas of a node again and again.
+// discover looks for the replicas of a node repeatedly.
 func (m *Mirror) discover(n *node) {
 	look := func() {
 		found, err := m.opts.Containers.Replicas(m.ctx, n.spec.Alias, n.spec.Port)
@@ -95,7 +94,7 @@ func (m *Mirror) discover(n *node) {
 		if m.ctx.Err() != nil {
 			return
 		}
-		if problem == nil { // otherwise they are led where they were
+		if problem == nil { // otherwise keep the previous result
 			m.lead(n, clients, all)
 		}
 		m.found(n, found, err)
@@ -105,8 +104,8 @@ func (m *Mirror) discover(n *node) {
 	}
 }
 
-// found takes in which replicas a node has. If they could not be looked for, it
-// keeps those that it knows; if nobody answers for the name, those that are heard.
+// found updates the replicas of a node. If discovery failed, it keeps the known replicas; after ErrUnanswered, it
+// keeps only the responsive ones.
 func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,7 +141,7 @@ func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	n.looked = true
 }
 
-// lead takes in which replicas the name of a node leads clients to.
+// lead updates which replicas a node's name resolves to for clients.
 func (m *Mirror) lead(n *node, clients []netip.Addr, all bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,13 +160,13 @@ func (m *Mirror) lead(n *node, clients []netip.Addr, all bool) {
 	}
 }
 
-// same reports whether two problems read alike.
+// same reports whether two problems have the same text.
 func same(a, b error) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }
 
-// appear begins to follow the unit at an address. If it was there a moment ago,
-// what it said goes on. The caller holds the lock.
+// appear starts following the unit at an address. If a replica was there a moment ago, it continues from that
+// replica's state. The caller holds the lock.
 func (m *Mirror) appear(n *node, addr netip.AddrPort) {
 	p := n.replicas[addr]
 	if p == nil {
@@ -195,8 +194,7 @@ func (m *Mirror) appear(n *node, addr netip.AddrPort) {
 	m.running.Go(func() { f.run(ctx) })
 }
 
-// vanish ends the following of a replica that is no longer found. The caller holds
-// the lock.
+// vanish stops following a replica that is no longer discovered. The caller holds the lock.
 func (m *Mirror) vanish(n *node, p *place) {
 	n.miss(p)
 	p.follower.settle()
@@ -211,8 +209,7 @@ func (m *Mirror) vanish(n *node, p *place) {
 	m.change(n)
 }
 
-// depart shows the replica of a place as gone, if it was ever heard. The caller
-// holds the lock.
+// depart shows the replica of a place as removed, if its unit ever responded. The caller holds the lock.
 func (m *Mirror) depart(p *place, why string) {
 	if p.now.Instance == "" {
 		return
@@ -224,12 +221,12 @@ func (m *Mirror) depart(p *place, why string) {
 	m.events.add(Event{Kind: EventVanished, Time: gone.Gone, Node: gone.Node, Replica: gone.Address.String(), Instance: gone.Instance, Why: why})
 }
 
-// misses is how often in a row a standalone container that ran is not found
-// before it counts as down.
+// misses is how often in a row a standalone container that was running must not be found before it counts as
+// stopped.
 const misses = 2
 
-// probe asks again and again whether a standalone container runs, and more often while
-// it does not: others wait for it.
+// probe checks repeatedly whether a standalone container is running, and more often while it is not, because
+// others wait for it.
 func (m *Mirror) probe(n *node) {
 	missed := misses
 	ask := func() {

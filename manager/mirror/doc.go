@@ -1,8 +1,7 @@
-// Package mirror keeps what the units of an application say. One goroutine a
-// replica follows its unit's journal, one a node looks for replicas, or whether a
-// standalone container runs. Whoever reads gets a snapshot, which nothing
-// changes and nobody is asked for: reading holds up no follower. What a unit that
-// cannot be reached said last stays, with when it was heard.
+// Package mirror keeps the state that the units of an application report. One goroutine per replica follows its
+// unit's journal; one per node looks for replicas, or checks whether a standalone container is running. Callers
+// read an immutable snapshot without sending requests, so reading delays no follower. The last state of an
+// unreachable unit is kept, with the time when it was last seen.
 //
 // All goroutines end with Close.
 package mirror

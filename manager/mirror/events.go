@@ -14,17 +14,17 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// The kinds of events beside those of journal entries.
+// The kinds of events in addition to the kinds of journal entries.
 const (
-	EventState       = "state"       // a component's state when its replica is watched from now on
-	EventUnreachable = "unreachable" // a replica's unit no longer answers
-	EventReachable   = "reachable"   // it answers again; what it has to tell follows
-	EventVanished    = "vanished"    // a replica is no longer found, or was replaced
-	EventMissing     = "missing"     // events are left out here; the states now follow
-	EventTask        = "task"        // how far a Task is; who made the Mirror tells it
+	EventState       = "state"       // a component's state when its replica starts being watched
+	EventUnreachable = "unreachable" // a replica's unit became unresponsive
+	EventReachable   = "reachable"   // it responds again; its events follow
+	EventVanished    = "vanished"    // a replica is no longer discovered, or was replaced
+	EventMissing     = "missing"     // events were dropped; the current states follow
+	EventTask        = "task"        // the progress of a Task; published by Tell
 )
 
-// Event is something that happened to a component, or to a replica.
+// Event is a change of a component or a replica.
 type Event struct {
 	ID        string          `json:"-"`    // EPOCH:N
 	Kind      string          `json:"kind"` // of the journal's entry, or one of the above
@@ -37,14 +37,14 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
-	Task      any             `json:"task,omitempty"` // of an EventTask; the Mirror hands it on as it is
+	Task      any             `json:"task,omitempty"` // of an EventTask; opaque to the Mirror
 
-	More bool `json:"-"` // others with this ID follow: who has this one does not have all yet
+	More bool `json:"-"` // further events with this ID follow
 }
 
 // ring keeps the last events, numbered from 1. The Mirror's lock guards it.
 type ring struct {
-	epoch string // of the numbers: another Mirror has other ones
+	epoch string // identifies this Mirror's numbering
 	last  uint64
 	kept  []Event // event n is at n modulo the length
 	grown chan struct{}
@@ -69,7 +69,7 @@ func (r *ring) add(events ...Event) {
 	r.grown = make(chan struct{})
 }
 
-// has reports whether all events after n are kept.
+// has reports whether all events after n are still available.
 func (r *ring) has(n uint64) bool { return n <= r.last && r.last-n <= uint64(len(r.kept)) }
 
 // after returns at most limit events after n.
@@ -83,22 +83,20 @@ func (r *ring) after(n uint64, limit int) []Event {
 	return events
 }
 
-// ErrBehind is the error of a Stream whose next events are no longer kept,
-// because it was not read.
+// ErrBehind is the error of a Stream whose next events were dropped, because it was not read in time.
 var ErrBehind = errors.New("the events were not read in time")
 
-// Stream is a position in the events. One goroutine reads it; who does not read
-// holds up nobody, and falls behind.
+// Stream is a position in the events. One goroutine reads it; a slow reader delays no one else and may fall
+// behind.
 type Stream struct {
 	m    *Mirror
-	next []Event // what comes before the position
+	next []Event // initial events, before those at the position
 	at   uint64
 }
 
-// Stream returns the events after the one with an id. Where it has none, or they
-// are no longer kept, it begins with one EventState for each component of each
-// replica, or one EventUnreachable, and with what Tell was told last of each component;
-// in the second case after an EventMissing.
+// Stream returns the events after the given id. If it is empty, or the next events were dropped, the stream starts
+// with one EventState for each component of each replica, or one EventUnreachable, and with the last event of Tell
+// for each component; after dropped events, an EventMissing precedes them.
 func (m *Mirror) Stream(after string) *Stream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,8 +132,8 @@ func (m *Mirror) Stream(after string) *Stream {
 	return s
 }
 
-// Tell tells of a component what no journal says. Who comes later hears it, too, unless
-// something else has been told of the component since.
+// Tell publishes an event about a component that no journal contains. New streams get the last such event of each
+// component, too.
 func (m *Mirror) Tell(e Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +144,7 @@ func (m *Mirror) Tell(e Event) {
 	m.events.add(e)
 }
 
-// told is what those are told who did not hear it before.
+// told returns the events about the replica with which new streams start.
 func (r *Replica) told() []Event {
 	switch {
 	case !r.Gone.IsZero():
@@ -159,11 +157,11 @@ func (r *Replica) told() []Event {
 	return r.states()
 }
 
-// batch is the most events that Next returns at once.
+// batch is the maximum number of events that Next returns at once.
 const batch = 256
 
-// Next waits for the next events; ErrBehind, or the context's error. When the
-// Mirror has ended, it is that of a cancelled context.
+// Next waits for the next events. The error is ErrBehind or the context's; after the Mirror has ended, it is
+// context.Canceled.
 func (s *Stream) Next(ctx context.Context) ([]Event, error) {
 	if len(s.next) > 0 {
 		n := min(len(s.next), batch)

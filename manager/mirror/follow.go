@@ -20,14 +20,14 @@ type follower struct {
 	place  *place
 	unit   Unit
 	cancel context.CancelFunc
-	asked  bool   // it is not the first time
-	first  bool   // nothing came of it yet, and the node is not known before
-	left   string // the instance that is no longer found; empty: it is
+	asked  bool   // not the first request
+	first  bool   // the node's state is unknown until this follower's first request completes
+	left   string // the instance that is no longer discovered; empty: it is discovered
 
-	dismissed bool // the unit answered last that it waits no longer: it ends
+	dismissed bool // the unit announced its shutdown
 }
 
-// maxBackoff is the longest pause before a unit is asked again.
+// maxBackoff is the longest pause between requests to an unresponsive unit.
 const maxBackoff = 2 * time.Second
 
 // run follows until ctx ends.
@@ -51,8 +51,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// follow takes in what the unit says until it cannot be heard, or is another
-// instance.
+// follow mirrors the unit until it is unreachable or is another instance.
 func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 	var r *Replica
 	var events []Event
@@ -81,7 +80,7 @@ func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 		}
 		r.heard.Store(time.Now().UnixNano())
 		if f.dismissed = len(page.Entries) == 0 && time.Since(asked) < f.m.opts.Poll-f.m.opts.Poll/1000; f.dismissed {
-			sleep(ctx, f.m.opts.Backoff) // do not spin if the unit does not wait
+			sleep(ctx, f.m.opts.Backoff) // avoid a busy loop if the unit does not wait
 		}
 		if r, events, err = f.hear(ctx, r, page.Entries); err != nil {
 			return err
@@ -89,7 +88,7 @@ func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 	}
 }
 
-// known returns the replica as it is known.
+// known returns the replica's last known state.
 func (f *follower) known() *Replica {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
@@ -99,8 +98,8 @@ func (f *follower) known() *Replica {
 	return f.place.now
 }
 
-// connect returns the replica as it is now, and what is to be told of it: what
-// has happened meanwhile, or where all components stand if it was not known.
+// connect returns the replica's current state, and its events: the ones since the known state, or the states of
+// all components if there is none.
 func (f *follower) connect(ctx context.Context, known *Replica) (*Replica, []Event, error) {
 	if known.Instance != "" {
 		page, err := f.unit.Journal(ctx, unitclient.Cursor(known.Instance, known.Seq), 0)
@@ -119,8 +118,8 @@ func (f *follower) connect(ctx context.Context, known *Replica) (*Replica, []Eve
 	return r, r.states(), nil
 }
 
-// hear returns the replica after more entries of its journal, and what they tell.
-// A boot or a reload is more than it says: the unit has to be greeted again.
+// hear returns the replica after further journal entries, and their events. After a boot or a reload, the unit's
+// complete state is fetched again, because the entries do not contain all changes.
 func (f *follower) hear(ctx context.Context, known *Replica, entries []wire.Entry) (*Replica, []Event, error) {
 	r, events := known.after(entries)
 	if !slices.ContainsFunc(entries, func(e wire.Entry) bool { return e.Kind == wire.EntryBoot || e.Kind == wire.EntryReload }) {
@@ -138,8 +137,7 @@ func (f *follower) hear(ctx context.Context, known *Replica, entries []wire.Entr
 	return now, append(events, more...), nil
 }
 
-// greet returns the replica with all that the unit says of itself and its
-// components.
+// greet returns the replica with the complete state of the unit and its components.
 func (f *follower) greet(ctx context.Context, known *Replica) (*Replica, error) {
 	page, err := f.unit.Journal(ctx, unitclient.Now, 0)
 	if err != nil {
@@ -166,7 +164,7 @@ func (f *follower) greet(ctx context.Context, known *Replica) (*Replica, error) 
 
 var errReplaced = errors.New("its container is being replaced")
 
-// after returns the replica after more entries of its journal, and what they tell.
+// after returns the replica after further journal entries, and their events.
 func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 	next := *r
 	next.Problem, next.Since = nil, time.Time{}
@@ -178,7 +176,7 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 	for _, e := range entries {
 		next.Seq = max(next.Seq, e.Seq)
 		switch {
-		case e.Kind == wire.EntryCheckpoint: // says what is known already
+		case e.Kind == wire.EntryCheckpoint: // contains nothing new
 		case e.Component != "":
 			next.fold(e)
 			told := next.event(string(e.Kind))
@@ -201,7 +199,7 @@ func (r *Replica) fold(e wire.Entry) {
 	r.Components[i] = &next
 }
 
-// take shows the replica as it is now, and tells what has happened.
+// take publishes the replica's new state and events.
 func (f *follower) take(r *Replica, events []Event) {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
@@ -218,7 +216,7 @@ func (f *follower) take(r *Replica, events []Event) {
 		f.m.depart(f.place, fmt.Sprintf("its container was replaced: %s is now at its address", r.Instance))
 	}
 	if before.Problem == nil && before.Instance == r.Instance && before.Seq == r.Seq {
-		return // it was only heard
+		return // the unit responded without news
 	}
 	if before.Problem != nil {
 		f.m.opts.Logger.Info("unit heard", "node", r.Node, "replica", r.Address, "instance", r.Instance)
@@ -228,7 +226,7 @@ func (f *follower) take(r *Replica, events []Event) {
 	f.m.events.add(events...)
 }
 
-// lose shows that the unit cannot be heard, and why.
+// lose marks the unit as unreachable, with the reason.
 func (f *follower) lose(err error) {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
@@ -256,7 +254,7 @@ func (f *follower) lose(err error) {
 	f.m.change(f.node)
 }
 
-// settle notes that something came of the follower. The caller holds the lock.
+// settle records that the follower's first request has completed. The caller holds the lock.
 func (f *follower) settle() {
 	if f.first {
 		f.first = false
@@ -265,7 +263,7 @@ func (f *follower) settle() {
 	}
 }
 
-// states are the events that tell where the components stand.
+// states returns events with the current states of the components.
 func (r *Replica) states() []Event {
 	events := make([]Event, len(r.Components))
 	for i, c := range r.Components {
@@ -276,7 +274,7 @@ func (r *Replica) states() []Event {
 	return events
 }
 
-// event is one about the replica.
+// event returns an event about the replica.
 func (r *Replica) event(kind string) Event {
 	return Event{Kind: kind, Time: time.Now(), Node: r.Node, Replica: r.Address.String(), Instance: r.Instance}
 }

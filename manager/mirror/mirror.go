@@ -13,21 +13,20 @@ import (
 
 // Containers finds containers; *discovery.DNS implements it.
 type Containers interface {
-	// Replicas returns the addresses of the units of a node; discovery.ErrNone
-	// when there is none.
+	// Replicas returns the addresses of a node's units; discovery.ErrNone if there are none.
 	Replicas(ctx context.Context, alias string, port int) ([]netip.AddrPort, error)
-	// Clients returns which of them the name of a node leads clients to, or all.
+	// Clients returns the addresses to which a node's name resolves for clients, or all.
 	Clients(ctx context.Context, alias string) (addrs []netip.Addr, all bool, err error)
-	// Running returns the addresses of a container without a unit that runs.
+	// Running returns the addresses of a running container without a unit.
 	Running(ctx context.Context, alias string, ports []int) ([]netip.Addr, error)
 }
 
-// Unit is what is asked of a unit; *unitclient.Client implements it.
+// Unit is the client of a unit; *unitclient.Client implements it.
 type Unit interface {
 	Journal(ctx context.Context, cursor string, wait time.Duration) (unitclient.Page, error)
 }
 
-// Spec is a node to be watched.
+// Spec is a node to watch.
 type Spec struct {
 	Name, Alias string
 	Port        int                            // of its units
@@ -41,14 +40,14 @@ type Options struct {
 	Nodes      []Spec
 	Logger     *slog.Logger
 
-	Poll     time.Duration // how long one request to a unit waits for something to happen; 50 s
-	Backoff  time.Duration // before a unit is asked again; doubles up to 2 s; 100 ms
-	Discover time.Duration // how often the replicas of a node are looked for; 1 s
-	Probe    time.Duration // how often a standalone container is; 2 s
-	Gone     time.Duration // how long a replica that is gone is shown; 60 s
-	Missing  time.Duration // how long one may go on that fell silent and is no longer found; 5 min
-	Events   int           // how many are kept for those who come back; 10,000
-	Connect  int           // how many units or names are asked for the first time at once; 64
+	Poll     time.Duration // how long a long poll of a unit waits; 50 s
+	Backoff  time.Duration // delay before a retry; doubles up to 2 s; 100 ms
+	Discover time.Duration // interval between lookups of a node's replicas; 1 s
+	Probe    time.Duration // interval between probes of a standalone container; 2 s
+	Gone     time.Duration // how long a removed replica is shown; 60 s
+	Missing  time.Duration // how long an unresponsive, undiscovered replica counts as possibly running; 5 min
+	Events   int           // how many events are kept for reconnecting clients; 10,000
+	Connect  int           // maximum number of concurrent first requests; 64
 }
 
 func (o Options) withDefaults() Options {
@@ -66,26 +65,26 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Mirror is what all units say. Its methods are safe for concurrent use.
+// Mirror holds the state of all units. Its methods are safe for concurrent use.
 type Mirror struct {
 	opts  Options
-	slots chan struct{} // held while something is asked for the first time
+	slots chan struct{} // limits concurrent first requests
 
 	verifying sync.Mutex // held by Verify
 
 	mu      sync.Mutex
 	nodes   []*node
 	version uint64
-	built   *Snapshot // of version; nil: somebody has to build it
+	built   *Snapshot // the snapshot of version; nil: must be rebuilt
 	events  ring
-	told    map[string]Event // by Tell, the last of each component
+	told    map[string]Event // the last event of Tell for each component
 
 	ctx     context.Context
 	end     context.CancelFunc
 	running sync.WaitGroup
 }
 
-// New returns a Mirror that begins at once.
+// New returns a Mirror, which starts immediately.
 func New(opts Options) *Mirror {
 	opts = opts.withDefaults()
 	m := &Mirror{opts: opts, slots: make(chan struct{}, opts.Connect), events: newRing(opts.Events)}
@@ -102,21 +101,21 @@ func New(opts Options) *Mirror {
 	return m
 }
 
-// Close ends all that the Mirror does. What is known stays readable.
+// Close stops the Mirror. Its snapshots stay readable.
 func (m *Mirror) Close() {
 	m.end()
 	m.running.Wait()
 }
 
-// Snapshot returns what is known now.
+// Snapshot returns the current state.
 func (m *Mirror) Snapshot() *Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.snapshot()
 }
 
-// When returns the first snapshot that is as the caller wants it, or, if ctx or
-// the Mirror ends before, the last one and the context's error.
+// When returns the first snapshot for which wanted returns true. If ctx or the Mirror ends first, it returns the
+// last snapshot and the context's error.
 func (m *Mirror) When(ctx context.Context, wanted func(*Snapshot) bool) (*Snapshot, error) {
 	for {
 		now := m.Snapshot()
@@ -133,8 +132,7 @@ func (m *Mirror) When(ctx context.Context, wanted func(*Snapshot) bool) (*Snapsh
 	}
 }
 
-// Await returns when snapshots include an entry of the journal of an instance, or
-// the instance is gone.
+// Await returns when snapshots include an entry of an instance's journal, or the instance is removed.
 func (m *Mirror) Await(ctx context.Context, node string, addr netip.AddrPort, instance string, seq uint64) error {
 	for {
 		waited := m.lacks(node, addr, instance, seq)
@@ -151,8 +149,8 @@ func (m *Mirror) Await(ctx context.Context, node string, addr netip.AddrPort, in
 	}
 }
 
-// lacks returns what is closed when it is worth looking again whether an entry is
-// included; nil: it is, or will never be.
+// lacks returns a channel that is closed when the check should be repeated; nil if the entry is included or never
+// will be.
 func (m *Mirror) lacks(name string, addr netip.AddrPort, instance string, seq uint64) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -172,7 +170,7 @@ func (m *Mirror) lacks(name string, addr netip.AddrPort, instance string, seq ui
 	return nil
 }
 
-// snapshot builds what has changed. The caller holds the lock.
+// snapshot rebuilds the changed parts. The caller holds the lock.
 func (m *Mirror) snapshot() *Snapshot {
 	if m.built != nil {
 		return m.built
@@ -187,7 +185,7 @@ func (m *Mirror) snapshot() *Snapshot {
 	return m.built
 }
 
-// change notes that a node is no longer as it was. The caller holds the lock.
+// change marks a node as changed. The caller holds the lock.
 func (m *Mirror) change(n *node) {
 	n.changed = true
 	m.version++
@@ -207,7 +205,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// first calls f when one of the slots is free, unless ctx ends before.
+// first calls f when a slot is free, unless ctx ends before.
 func (m *Mirror) first(ctx context.Context, f func()) {
 	select {
 	case m.slots <- struct{}{}:

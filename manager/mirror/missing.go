@@ -9,9 +9,8 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// miss notes that a replica that was heard is no longer found: unless it said or
-// showed that it has ended, it may go on where it is not seen. The caller holds the
-// lock.
+// miss records that a replica which once responded is no longer discovered. Unless it is known to have ended, it
+// may still be running undiscovered. The caller holds the lock.
 func (n *node) miss(p *place) {
 	if !p.counts() {
 		return
@@ -25,20 +24,20 @@ func (n *node) miss(p *place) {
 	n.missing = append(n.missing, &r)
 }
 
-// counts reports whether a replica may go on though it is not seen.
+// counts reports whether a replica may be running although it is not discovered.
 func (p *place) counts() bool {
 	return p.now != nil && p.now.Instance != "" && !p.ended && !p.replaced
 }
 
-// unmiss notes that an instance is there, or has ended.
+// unmiss records that an instance was discovered, or has ended.
 func (n *node) unmiss(instance string) (changed bool) {
 	before := len(n.missing)
 	n.missing = slices.DeleteFunc(n.missing, func(r *Replica) bool { return r.Instance == instance })
 	return len(n.missing) < before
 }
 
-// replace notes that a replica came which was not there before: it takes the place of
-// the one that is missing for longest. The orchestrator says so.
+// replace records that a new replica appeared: it replaces the one that has been missing the longest, as the
+// orchestrator has decided.
 func (n *node) replace(by *place) {
 	if len(n.missing) > 0 {
 		n.missing = slices.Delete(n.missing, 0, 1)
@@ -52,8 +51,7 @@ func (n *node) replace(by *place) {
 	}
 }
 
-// forget ends the wait for replicas that are missing for too long. It reports whether
-// there were any.
+// forget drops replicas that have been missing for too long. It reports whether there were any.
 func (n *node) forget(after time.Duration) (changed bool) {
 	before := len(n.missing)
 	n.missing = slices.DeleteFunc(n.missing, func(r *Replica) bool { return time.Since(r.Gone) >= after })
@@ -65,26 +63,24 @@ func (n *node) forget(after time.Duration) (changed bool) {
 	return changed || len(n.missing) < before
 }
 
-// linger lets a follower find out how a replica ends that is no longer found: an
-// orchestrator forgets the name of a container before it stops it. The caller holds
-// the lock.
+// linger lets a follower observe the end of a replica that is no longer discovered: an orchestrator removes a
+// container's name before it stops the container. The caller holds the lock.
 func (f *follower) linger(instance string) {
 	f.left = instance
 	time.AfterFunc(lingering, f.cancel)
 }
 
-// lingering is how long a container may take to end that is no longer found.
+// lingering is how long a container may take to stop after it is no longer discovered.
 const lingering = 30 * time.Second
 
-// ended reports whether what a request to a unit came to shows that the unit has
-// ended: it closed the connection, or had answered before that it waits no longer.
+// ended reports whether the error of a request shows that the unit has exited: it closed the connection, or had
+// announced its shutdown.
 func (f *follower) ended(err error) bool {
 	code, _ := wire.FaultCodeOf(err)
 	return f.dismissed || code == wire.ShutdownState || errors.Is(err, unitclient.ErrClosed)
 }
 
-// leaves reports whether a replica is followed that is no longer found, and takes in
-// how that ended.
+// leaves reports whether the followed replica is no longer discovered, and records its end.
 func (f *follower) leaves(err error) bool {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()

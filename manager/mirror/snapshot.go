@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Snapshot is what was known at one moment. Nothing of it ever changes.
+// Snapshot is the state at one moment. It is immutable.
 type Snapshot struct {
 	Version uint64  // grows with every change
 	Nodes   []*Node // in the order of Options.Nodes
@@ -18,7 +18,7 @@ type Snapshot struct {
 	superseded chan struct{}
 }
 
-// Superseded returns a channel that is closed when there is a newer snapshot.
+// Superseded returns a channel that is closed when a newer snapshot is available.
 func (s *Snapshot) Superseded() <-chan struct{} { return s.superseded }
 
 // Node returns a node by its name, or nil.
@@ -30,7 +30,7 @@ func (s *Snapshot) Node(name string) *Node {
 	return s.Nodes[i]
 }
 
-// Complete reports whether all nodes are known.
+// Complete reports whether the state of all nodes is known.
 func (s *Snapshot) Complete() bool {
 	return !slices.ContainsFunc(s.Nodes, func(n *Node) bool { return !n.Known })
 }
@@ -38,16 +38,15 @@ func (s *Snapshot) Complete() bool {
 // Node is a container of the application.
 type Node struct {
 	Name string
-	// Known: its containers were looked for, and each unit that was found first
-	// has answered or failed to.
+	// Known means that discovery has run, and that each unit of its first result has responded or failed to.
 	Known    bool
-	Problem  error        // why no container is found, or none of a standalone node runs
-	Replicas []*Replica   // of a toskosed node by address, those that are gone last
-	Missing  []*Replica   // were heard, are not found, and may go on where they are not seen
+	Problem  error        // why no container was found or, for a standalone node, none is running
+	Replicas []*Replica   // of a toskosed node by address, removed ones last
+	Missing  []*Replica   // known, undiscovered, and possibly still running
 	Running  []netip.Addr // of a standalone node
 }
 
-// At returns the replica that is at an address, or nil.
+// At returns the replica at an address, or nil.
 func (n *Node) At(addr netip.AddrPort) *Replica {
 	i := slices.IndexFunc(n.Replicas, func(r *Replica) bool { return r.Address == addr && r.Gone.IsZero() })
 	if i < 0 {
@@ -60,22 +59,22 @@ func (n *Node) At(addr netip.AddrPort) *Replica {
 type Replica struct {
 	Node     string
 	Address  netip.AddrPort
-	Instance string // empty: it was never heard
+	Instance string // empty: its unit never responded
 	Booted   time.Time
 	Labels   map[string]string
 	Digest   string    // of its configuration
-	Seq      uint64    // of the last entry of its journal that is known
-	Problem  error     // why its unit cannot be heard; nil: it is
-	Since    time.Time // since when it cannot
-	Led      bool      // the node's name leads clients to it
-	Gone     time.Time // when it was no longer found, or was replaced; zero: it is there
+	Seq      uint64    // of the last known entry of its journal
+	Problem  error     // why its unit is unreachable; nil: it is reachable
+	Since    time.Time // since when it is unreachable
+	Led      bool      // the node's name resolves to it for clients
+	Gone     time.Time // when it was removed or replaced; zero: it exists
 
-	Components []*Component // by name, as it said last
+	Components []*Component // by name, as last reported
 
 	heard *atomic.Int64
 }
 
-// Heard returns when its unit answered last; zero: never.
+// Heard returns when its unit last responded; zero: never.
 func (r *Replica) Heard() time.Time {
 	if nano := r.heard.Load(); nano != 0 {
 		return time.Unix(0, nano)
@@ -83,10 +82,10 @@ func (r *Replica) Heard() time.Time {
 	return time.Time{}
 }
 
-// Reachable reports whether what is known of it is how it is.
+// Reachable reports whether the replica's state is current.
 func (r *Replica) Reachable() bool { return r.Problem == nil && r.Gone.IsZero() }
 
-// Component returns a component by its name; nil: its unit does not know it.
+// Component returns a component by its name, or nil if its unit does not know it.
 func (r *Replica) Component(name string) *Component {
 	i, found := slices.BinarySearchFunc(r.Components, name, compareName)
 	if !found {
@@ -95,11 +94,11 @@ func (r *Replica) Component(name string) *Component {
 	return r.Components[i]
 }
 
-// Component is where a component of a replica stands by the journal, with the
-// executions that are remembered, oldest first.
+// Component is the state of a replica's component according to the journal, with the remembered executions, oldest
+// first.
 type Component = wire.Checkpointed
 
-// Remembered is how many executions of a component are kept, unless more run.
+// Remembered is how many executions of a component are kept; running ones are always kept.
 const Remembered = 16
 
 func compareName(c *Component, name string) int { return cmp.Compare(c.Component, name) }

@@ -11,22 +11,21 @@ import (
 
 // Verification bounds.
 const (
-	evidenceAge  = time.Second     // how old the last answer of a unit may be to count as evidence
-	verifyTime   = 2 * time.Second // how long Verify waits for answers
-	verifyAtOnce = 128             // how many units it asks at the same time
+	evidenceAge  = time.Second     // maximum age of a unit's response to count as evidence
+	verifyTime   = 2 * time.Second // how long Verify waits for responses
+	verifyAtOnce = 128             // maximum number of concurrent queries
 )
 
-// Doubt is why what is known of a replica may no longer be true.
+// Doubt is the reason why a replica's known state may be outdated.
 type Doubt struct {
 	Replica *Replica
 	Why     string
 }
 
-// Verify makes sure that what is known of reachable replicas is no older than a second. It
-// asks units that have not answered for longer whether anything has happened since, and
-// returns the replicas where that is so, or whose units do not answer within two seconds. A
-// long poll proves nothing while it is open: the unit may hang, or be stopped with its
-// connection left open. Callers at the same time share the answers.
+// Verify ensures that the known state of reachable replicas is at most a second old. It queries units that have
+// not responded for longer, and returns the replicas that have changed since, or whose units do not respond within
+// two seconds. An open long poll proves nothing: the unit may hang, or be stopped with its connection left open.
+// Concurrent callers share the results.
 func (m *Mirror) Verify(ctx context.Context) []Doubt {
 	m.verifying.Lock()
 	defer m.verifying.Unlock()
@@ -46,7 +45,7 @@ func (m *Mirror) Verify(ctx context.Context) []Doubt {
 	return m.doubts()
 }
 
-// stale returns the places of reachable replicas that need to be asked.
+// stale returns the places of reachable replicas that must be queried.
 func (m *Mirror) stale() (all []*place) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,10 +59,10 @@ func (m *Mirror) stale() (all []*place) {
 	return all
 }
 
-// doubtable reports whether a place has a replica that is shown as reachable.
+// doubtable reports whether a place has a replica that counts as reachable.
 func (p *place) doubtable() bool { return p.now != nil && p.follower != nil && p.now.Reachable() }
 
-// verify asks the unit at a place whether anything has happened that is not known.
+// verify queries the unit at a place for entries that are not known yet.
 func (m *Mirror) verify(ctx context.Context, p *place) {
 	m.mu.Lock()
 	r, f := p.now, p.follower

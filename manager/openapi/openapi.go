@@ -1,4 +1,4 @@
-// Package openapi is the description of the manager's API, and pages to read and try it.
+// Package openapi has the OpenAPI document of the manager's API, and pages to read it and try the API.
 package openapi
 
 import (
@@ -33,8 +33,7 @@ func Document(version string) ([]byte, error) {
 	return json.MarshalIndent(document, "", "  ")
 }
 
-// guard adds what all operations have in common that are not for everybody: how they
-// refuse callers, and bodies.
+// guard adds the responses that all protected operations share: for rejected callers and invalid bodies.
 func guard(document map[string]any) {
 	paths, _ := document["paths"].(map[string]any)
 	for _, item := range paths {
@@ -47,7 +46,7 @@ func guard(document map[string]any) {
 			}
 			refusals := map[string]string{"401": "Unauthorized", "408": "Incomplete", "413": "TooLarge", "429": "TooManyLogins", "503": "Unreachable"}
 			if method != "get" {
-				refusals["403"] = "Forbidden" // every role may read, and a page of another site cannot see what it has read
+				refusals["403"] = "Forbidden" // every role may read, and pages of other sites cannot see the response
 			}
 			for status, name := range refusals {
 				responses[status] = map[string]any{"$ref": "#/components/responses/" + name}
@@ -56,8 +55,8 @@ func guard(document map[string]any) {
 	}
 }
 
-// Pages serves the Swagger UI with all that it needs, so that it works offline, below
-// /docs. Of scripts, it may run its own files and those of its page, by their digests.
+// Pages serves the Swagger UI below /docs, self-contained so that it works offline. Its policy only allows its own
+// scripts and the page's inline scripts, by digest.
 func Pages() http.Handler {
 	pages := v5emb.NewHandlerWithConfig(swgui.Config{
 		Title: "Toskose manager", SwaggerJSON: "/openapi.json", BasePath: "/docs/",
@@ -79,7 +78,7 @@ func Pages() http.Handler {
 
 var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 
-// seen is an answer that is looked at.
+// seen is a recorded response.
 type seen struct {
 	bytes.Buffer
 	header http.Header

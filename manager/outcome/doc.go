@@ -1,3 +1,3 @@
-// Package outcome is how requests end: executions with their runs, results at
-// replicas, and errors by their kind.
+// Package outcome defines the results of requests: executions with their runs, results of replicas, and errors by
+// kind.
 package outcome

@@ -15,22 +15,22 @@ var (
 	ErrUnknownOperation = errors.New("unknown operation")
 	ErrUnknownReplica   = errors.New("unknown replica")
 	ErrUnknownExecution = errors.New("unknown execution")
-	ErrNoLog            = errors.New("no log")              // there is no such log
+	ErrNoLog            = errors.New("no log")              // the log does not exist
 	ErrAmbiguous        = errors.New("ambiguous name")      // several interfaces have the operation
-	ErrStandalone       = errors.New("standalone node")     // it has no unit that could do it
-	ErrJob              = errors.New("job node")            // its orchestrator runs it, and not the manager
+	ErrStandalone       = errors.New("standalone node")     // it has no unit
+	ErrJob              = errors.New("job node")            // the orchestrator runs it, not the manager
 	ErrNotAllowed       = errors.New("not allowed now")     // by the protocol, in the component's state
-	ErrUnmet            = errors.New("requirement not met") // nothing offers what the operation requires
+	ErrUnmet            = errors.New("requirement not met") // the operation has unmet requirements
 	ErrOutdated         = errors.New("outdated")            // the replica is of another version of the application
-	ErrTakesAway        = errors.New("others require it")   // the operation takes it away, and the caller is strict
-	ErrBusy             = errors.New("already running")     // another operation of the component is under way
-	ErrNotBegun         = errors.New("not begun")           // since it did not succeed on another replica
+	ErrTakesAway        = errors.New("others require it")   // the operation withdraws a capability, and the caller is strict
+	ErrBusy             = errors.New("already running")     // another operation of the component is running
+	ErrNotBegun         = errors.New("not begun")           // because it failed on another replica
 	ErrNotRunning       = errors.New("not running")         // nothing to stop or to signal
 	ErrInvalid          = errors.New("invalid request")     // an undeclared input, a bad signal or range
-	ErrReused           = errors.New("used before")         // the id or key was another request's
-	ErrFailed           = errors.New("operation failed")    // it ran, and did not succeed
-	ErrBadAnswer        = errors.New("bad answer")          // a unit's answer makes no sense, or it refused the manager
-	ErrUnreachable      = errors.New("unreachable")         // no container, or no answer from its unit
+	ErrReused           = errors.New("used before")         // the id or key belongs to another request
+	ErrFailed           = errors.New("operation failed")    // it ran and failed
+	ErrBadAnswer        = errors.New("bad answer")          // a unit's response is invalid, or it refused the manager
+	ErrUnreachable      = errors.New("unreachable")         // no container, or its unit is unresponsive
 	ErrUnavailable      = errors.New("unavailable")         // the unit, or the manager, is shutting down or cannot write
 	ErrTimeLimit        = errors.New("time limit passed")
 	ErrNotImplemented   = errors.New("not implemented") // the unit has no such method
@@ -40,13 +40,13 @@ var (
 type Error struct {
 	Kind       error
 	Detail     string     // a sentence that names the subject
-	Suggestion string     // the name that was probably meant
-	Candidates []string   // what an ambiguous or unknown name could mean
+	Suggestion string     // the most similar name
+	Candidates []string   // possible meanings of an ambiguous or unknown name
 	State      string     // of the component, if the kind is about it
 	Allowed    []string   // the operations that its protocol allows in State
-	Lacks      []Lack     // what is required and not offered
-	Execution  *Execution // what was executed, if anything was
-	Results    []Result   // the outcome at each replica
+	Lacks      []Lack     // unmet requirements
+	Execution  *Execution // the execution, if one was started
+	Results    []Result   // the outcome of each replica
 
 	Cause error
 }
@@ -61,13 +61,13 @@ func (e *Error) Error() string {
 // Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Cause} }
 
-// severity orders the kinds of errors at replicas: the worst comes last.
+// severity orders the kinds of errors of replicas, the most severe last.
 var severity = []error{
 	ErrNotBegun, ErrNotRunning, ErrNoLog, ErrBusy, ErrNotAllowed, ErrReused, ErrInvalid, ErrNotImplemented,
 	ErrBadAnswer, ErrFailed, ErrUnavailable, ErrUnreachable, ErrTimeLimit,
 }
 
-// Rank is higher the worse an error is; -1: it is nil.
+// Rank returns the severity of an error; -1 for nil.
 func Rank(err error) int {
 	if err == nil {
 		return -1
@@ -79,8 +79,7 @@ func Rank(err error) int {
 	return i
 }
 
-// Of turns an error of a request to a unit into an *Error. The subject begins the
-// sentence.
+// Of turns the error of a request to a unit into an *Error. The subject starts the sentence.
 func Of(subject string, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -120,8 +119,8 @@ func faultKind(code wire.FaultCode) error {
 	case wire.ShutdownState, wire.JournalUnavailable:
 		return ErrUnavailable
 	default:
-		// The unit does not know what the model knows, or it was called wrongly:
-		// unit and manager are not of one application, or not of one version.
+		// The unit does not know a name of the model, or the call was invalid: unit and manager belong to different
+		// applications or versions.
 		return ErrBadAnswer
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// The outcomes of a run that no journal has.
+// The outcomes of a run that are in no journal.
 const (
-	Refused     wire.Outcome = "refused"     // the unit did not begin it
-	Unreachable wire.Outcome = "unreachable" // whether it ran, or how it ended, is not known
+	Refused     wire.Outcome = "refused"     // the unit did not start it
+	Unreachable wire.Outcome = "unreachable" // it is unknown whether it ran or how it ended
 )
 
 // Execution is one run of an operation on the replicas of its node.
@@ -23,13 +23,13 @@ type Execution struct {
 	Interface string       `json:"interface"`
 	Operation string       `json:"operation"`
 	By        string       `json:"by,omitempty"`
-	Inputs    []string     `json:"inputs,omitempty"` // names of those overridden
+	Inputs    []string     `json:"inputs,omitempty"` // names of the overridden inputs
 	Part      *wire.Part   `json:"part,omitempty"`   // of a Task
-	Outcome   wire.Outcome `json:"outcome"`          // of the worst run; running until all have ended
+	Outcome   wire.Outcome `json:"outcome"`          // of the worst run; running until all runs have ended
 	Started   time.Time    `json:"started"`
 	Ended     time.Time    `json:"ended,omitzero"`
 	Runs      []Run        `json:"runs"`
-	Degraded  []Lack       `json:"degraded,omitempty"` // what others require and lack since it was begun
+	Degraded  []Lack       `json:"degraded,omitempty"` // requirements of others that became unmet since its start
 }
 
 // Run is the execution in one container.
@@ -50,7 +50,7 @@ type Run struct {
 	kind error // of its failure; nil while it runs and if it succeeded
 }
 
-// Fill copies what the unit answered.
+// Fill copies the unit's response.
 func (r *Run) Fill(x wire.Execution) {
 	r.Instance, r.Outcome, r.Reason, r.From, r.To = x.Instance, x.Outcome, x.Reason, x.From, x.To
 	r.Started, r.Ended, r.PID, r.Exit = x.Started, x.Ended, x.PID, x.Exit
@@ -65,7 +65,7 @@ func (r *Run) Fill(x wire.Execution) {
 	}
 }
 
-// sentence says how the run ended.
+// sentence describes how the run ended.
 func (r *Run) sentence() string {
 	s := string(r.Outcome)
 	switch {
@@ -91,8 +91,8 @@ func (x *Execution) Worst() *Run {
 	return worst
 }
 
-// Err returns nil while the execution runs and if it succeeded on every replica,
-// and otherwise an *Error of the worst run's kind.
+// Err returns nil while the execution is running or if it succeeded on every replica, and otherwise an *Error of
+// the worst run's kind.
 func (x *Execution) Err() error {
 	worst := x.Worst()
 	if !x.Outcome.Done() || worst == nil || worst.kind == nil {
@@ -109,7 +109,7 @@ func (x *Execution) Err() error {
 	return e
 }
 
-// Finish derives the outcome and the end from the runs.
+// Finish derives the outcome and the end time from the runs.
 func (x *Execution) Finish() {
 	x.Outcome = wire.OutcomeRunning
 	for i := range x.Runs {
@@ -125,7 +125,7 @@ func (x *Execution) Finish() {
 	}
 }
 
-// Fail records an error that is not the operation's.
+// Fail records an error that the operation did not cause.
 func (r *Run) Fail(err error, now time.Time) {
 	e := Of("", err)
 	r.kind, r.Reason, r.Ended, r.Outcome = e.Kind, e.Detail, now, Refused
@@ -138,7 +138,7 @@ func (r *Run) Fail(err error, now time.Time) {
 	}
 }
 
-// Join adds the run that one unit knows.
+// Join adds the run of one unit.
 func (x *Execution) Join(node, replica string, known wire.Execution) {
 	if x.ID == "" {
 		*x = Execution{

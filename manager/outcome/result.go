@@ -27,22 +27,22 @@ type Log struct {
 	Replica   string `json:"replica"`
 	Text      string `json:"text"`
 	Offset    int64  `json:"offset,omitempty"`    // where to continue, if known
-	Truncated bool   `json:"truncated,omitempty"` // there was more before it
+	Truncated bool   `json:"truncated,omitempty"` // earlier output is omitted
 	Problem   string `json:"problem,omitempty"`   // why there is no text
 
 	Err error `json:"-"`
 }
 
-// Lack is a requirement of a component that nothing fulfils.
+// Lack is an unmet requirement of a component.
 type Lack struct {
 	Component   string `json:"component"`
 	Requirement string `json:"requirement"`
 	Provider    string `json:"provider"`   // the component, container or volume that it is bound to
-	Capability  string `json:"capability"` // which that does not offer
-	Why         string `json:"why"`        // how the provider is instead
+	Capability  string `json:"capability"` // the missing capability
+	Why         string `json:"why"`        // the provider's actual state
 }
 
-// String reads after "requires".
+// String returns text that follows "requires".
 func (l Lack) String() string {
 	what := fmt.Sprintf("%s of %q", l.Requirement, l.Provider)
 	if l.Capability != l.Requirement {
@@ -51,7 +51,7 @@ func (l Lack) String() string {
 	return what + ", and " + l.Why
 }
 
-// Same reports whether it is the same requirement, however the provider is.
+// Same reports whether it is the same requirement, regardless of the provider's state.
 func (l Lack) Same(o Lack) bool {
 	return l.Component == o.Component && l.Requirement == o.Requirement && l.Provider == o.Provider
 }
@@ -74,7 +74,7 @@ func Worst(subject string, results []Result) error {
 	return &e
 }
 
-// OneOf lists names in a sentence.
+// OneOf formats names as a list in a sentence.
 func OneOf(names []string) string {
 	if len(names) == 0 {
 		return "nothing"

@@ -1,6 +1,6 @@
-// Package signature signs the documents that units store for the manager, and
-// verifies them when they come back. Units are storage, not authority: whoever knows
-// a unit's password can store anything there, but cannot sign it.
+// Package signature signs the documents that units store for the manager, and verifies them when they are read
+// back. Units are storage, not authority: anyone with a unit's password can store a document there, but cannot
+// sign it.
 //
 // All functions are pure. The package starts no goroutine.
 package signature
@@ -17,11 +17,11 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// ErrUnsigned is returned for a document without a signature of its own: a manager
-// of a release that did not sign documents wrote it, or someone else did.
+// ErrUnsigned is returned for a document without a signature: an older manager that did not sign documents wrote
+// it, or another program did.
 var ErrUnsigned = errors.New("it has no signature")
 
-// ErrInvalid is returned for a document whose signature no known key made.
+// ErrInvalid is returned for a document that no known key has signed.
 var ErrInvalid = errors.New("its signature is not this manager's")
 
 // Key signs documents of one application and verifies them.
@@ -33,8 +33,8 @@ type Key struct {
 // Keys verify documents. The first one signs them.
 type Keys []Key
 
-// NewKeys derives one key from each secret. The first secret is the current one, the
-// others are accepted while it is being replaced.
+// NewKeys derives one key from each secret. The first secret is the current one; the others are accepted during
+// rotation.
 func NewKeys(secrets []string) Keys {
 	keys := make(Keys, len(secrets))
 	for i, secret := range secrets {
@@ -47,8 +47,7 @@ func NewKeys(secrets []string) Keys {
 	return keys
 }
 
-// Current returns the id of the key that signs; empty if there is none. It reveals
-// nothing about the key.
+// Current returns the id of the signing key; empty if there is none. It reveals nothing about the key.
 func (k Keys) Current() string {
 	if len(k) == 0 {
 		return ""
@@ -59,14 +58,13 @@ func (k Keys) Current() string {
 // member is the signature as the last member of a document, which is a JSON object.
 var member = regexp.MustCompile(`^,"signature":\{"revision":"([0-9]{1,20}:[0-9A-Za-z]{1,64})","key":"([0-9a-f]{8})","hmac":"([0-9a-f]{64})"\}\}$`)
 
-// MaxSize is how many bytes a signature adds to a document at most.
+// MaxSize is the maximum number of bytes that a signature adds to a document.
 const MaxSize = 256
 
 const memberName = `,"signature":{`
 
-// Sign returns a document with a signature as its last member, so that the bytes
-// before it are the ones that are signed. The content is a JSON object that is not
-// empty. Without a key, it is returned as it is.
+// Sign returns a document with a signature as its last member, so that the bytes before it are the signed ones.
+// The content must be a non-empty JSON object. Without a key, it is returned unchanged.
 func (k Keys) Sign(name string, d wire.Document) []byte {
 	if len(k) == 0 {
 		return d.Content
@@ -77,15 +75,14 @@ func (k Keys) Sign(name string, d wire.Document) []byte {
 		`%srevision":"%s","key":"%s","hmac":"%s"}}`, memberName+`"`, revision, k[0].id, hex.EncodeToString(sum))
 }
 
-// Signed is a document whose signature was found.
+// Signed is a document with a signature.
 type Signed struct {
 	Content  []byte // without the signature
-	Revision string // that was signed: another one than the content's is a leftover of an earlier revision
-	Key      string // the id of the key that made it
+	Revision string // the signed revision; if it differs from the content's, it is left over from an earlier one
+	Key      string // the id of the signing key
 }
 
-// Verify returns what was signed; ErrUnsigned or ErrInvalid. The content is set with
-// either error, too.
+// Verify returns the signed document, ErrUnsigned or ErrInvalid. The content is set with either error, too.
 func (k Keys) Verify(name string, text []byte) (Signed, error) {
 	at := bytes.LastIndex(text, []byte(memberName))
 	if at < 0 {
@@ -108,8 +105,8 @@ func (k Keys) Verify(name string, text []byte) (Signed, error) {
 	return s, ErrInvalid
 }
 
-// sum authenticates a document: its name, so that none can be stored as another, its
-// revision and its content.
+// sum authenticates a document: its name, so that it cannot be stored under another one, its revision and its
+// content.
 func (k Key) sum(name, revision string, content []byte) []byte {
 	mac := hmac.New(sha256.New, k.secret)
 	fmt.Fprintf(mac, "%s\x00%s\x00", name, revision)

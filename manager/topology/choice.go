@@ -9,26 +9,26 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// place is where a component stands by its own protocol.
+// place is a component's state in its own protocol.
 type place struct {
 	state    string
 	open     bool
-	starting bool // what leads there is executing: only what stops may begin
+	starting bool // a start is running: only stop operations are allowed
 }
 
-// Choice is what the protocol allows in a place, by name.
+// Choice is the steps that the protocol allows in a state, and their names.
 type Choice struct {
 	Steps []protocol.Step
 	Names []string // never nil
 }
 
-// choices remembers them: there are few places, and many who ask.
+// choices caches the choices: there are few distinct states, and many callers.
 type choices struct {
 	mu    sync.Mutex
 	known map[place]Choice
 }
 
-// Choice returns what the component's own protocol allows now.
+// Choice returns the steps that the component's own protocol allows now.
 func (c *Component) Choice(at *wire.Checkpointed) Choice {
 	x := at.Executing()
 	if x == nil {

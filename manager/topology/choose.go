@@ -9,9 +9,8 @@ import (
 	"github.com/toskose/toskose/manager/outcome"
 )
 
-// Choose returns the operations with a script that a name stands for: of a node, of a
-// component, or one, as NODE, COMPONENT, NODE/COMPONENT, COMPONENT/OPERATION or
-// NODE/COMPONENT/OPERATION. Without a name it returns those of the application.
+// Choose returns the operations with a script that a name selects: NODE, COMPONENT, NODE/COMPONENT,
+// COMPONENT/OPERATION or NODE/COMPONENT/OPERATION. The empty name selects all operations of the application.
 func (a *Application) Choose(name string) ([]Operation, error) {
 	parts := strings.Split(name, "/")
 	if name == "" {
@@ -54,7 +53,7 @@ func (a *Application) Choose(name string) ([]Operation, error) {
 	return nil, a.nothing(name)
 }
 
-// Named returns a component by its name alone.
+// Named returns the component with a name, on whichever node.
 func (a *Application) Named(name string) (*Component, error) {
 	if c := a.component(name); c != nil {
 		return c, nil

@@ -18,17 +18,17 @@ type Operation struct {
 	Model     spec.Operation
 }
 
-// Process is its name as a process of the unit.
+// Process returns the name of the operation's process in the unit.
 func (o Operation) Process() string { return o.Component.Name() + ":" + o.Name.String() }
 
-// OperationModel is an operation as the model has it.
+// OperationModel is the static description of an operation.
 type OperationModel struct {
 	Name        string   `json:"name"`        // "interface.operation"
 	Implemented bool     `json:"implemented"` // it has a script
 	Inputs      []string `json:"inputs,omitempty"`
 }
 
-// Describe returns the operation as it is shown.
+// Describe returns the static description of the operation.
 func (o Operation) Describe() OperationModel {
 	view := OperationModel{Name: o.Name.String(), Implemented: o.Model.Script != ""}
 	for _, input := range o.Model.Inputs {
@@ -37,8 +37,8 @@ func (o Operation) Describe() OperationModel {
 	return view
 }
 
-// CheckInputs returns an error that names all inputs that the operation does not
-// declare; the unit would name the first.
+// CheckInputs returns an error that names all inputs that the operation does not declare; a unit's error would
+// name only the first.
 func (o Operation) CheckInputs(inputs map[string]string) error {
 	var declared, undeclared []string
 	for _, input := range o.Model.Inputs {

@@ -1,6 +1,5 @@
-// Package topology names what an application has: its nodes, components and
-// operations as callers name them, with where their units are and what their
-// protocols allow.
+// Package topology finds an application's nodes, components and operations by the names that callers use. It knows
+// the addresses of their units, and the operations that their protocols allow.
 package topology
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Node is a container of the model with what is needed to reach it.
+// Node is a container of the model, and the credentials and port of its unit.
 type Node struct {
 	Model       *spec.Node
 	Toskosed    bool // it hosts components, so it has a unit
@@ -29,7 +28,7 @@ type Node struct {
 // Alias is the node's name on the network.
 func (n *Node) Alias() string { return cmp.Or(n.Model.Alias, n.Name()) }
 
-// Port is the port of the API of the node's unit; 0: it has no unit.
+// Port returns the port of the unit's API; 0 if the node has no unit.
 func (n *Node) Port() int {
 	if n.Model.Unit == nil {
 		return 0
@@ -40,16 +39,16 @@ func (n *Node) Port() int {
 // Name is its name in the model.
 func (n *Node) Name() string { return n.Model.Name }
 
-// Replica names the node's replica at an address in errors.
+// Replica returns the name of the node's replica at an address, for errors.
 func (n *Node) Replica(addr netip.AddrPort) string {
 	return fmt.Sprintf("replica %s of node %q", addr, n.Name())
 }
 
-// IsJob reports whether its container runs by itself, to its end.
+// IsJob reports whether the container is a job, which runs to completion without the manager.
 func (n *Node) IsJob() bool { return len(n.Model.Job) > 0 }
 
-// Unattended is the error of a request for what only the unit of a node could do that has none
-// to the manager; does says what the orchestrator does instead.
+// Unattended is the error of a request that requires a unit, for a node that has none; does describes
+// the orchestrator's action instead.
 func (n *Node) Unattended(does string) error {
 	if n.IsJob() {
 		return &outcome.Error{Kind: outcome.ErrJob, Detail: fmt.Sprintf("node %q is a job, run by its orchestrator: the manager has no part in it", n.Name())}
@@ -68,7 +67,7 @@ type Component struct {
 	Model      *spec.Component
 	Node       *Node
 	Operations []Operation
-	Models     []OperationModel // these, as they are shown
+	Models     []OperationModel // the static descriptions of the operations
 
 	choices choices
 }
@@ -76,10 +75,10 @@ type Component struct {
 // Name is its name in the model.
 func (c *Component) Name() string { return c.Model.Name }
 
-// Application is the model of an application, by names.
+// Application is an index of the model by name.
 type Application struct {
 	*spec.Application
-	Toskosed []*Node // those with a unit
+	Toskosed []*Node // nodes with a unit
 	Nodes    []*Node // all
 }
 
@@ -206,7 +205,7 @@ func unknown(kind error, detail, name string, names []string) *outcome.Error {
 	return &outcome.Error{Kind: kind, Detail: detail, Candidates: names, Suggestion: suggest.Nearest(name, names)}
 }
 
-// nearestBare returns the operation whose bare name is most likely meant.
+// nearestBare returns the operation whose bare name is most similar.
 func nearestBare(c *Component, name string) string {
 	full := map[string]string{}
 	var names []string

@@ -1,11 +1,10 @@
-// Package unitclient talks to one unit: JSON over HTTP, and XML-RPC for
-// Supervisor's methods. Of XML-RPC only encoding and decoding are
-// kolo/xmlrpc's; connections, contexts, limits and errors are here, because its
-// own client runs one call at a time, without a context, and reads answers of
-// any length. It starts no goroutine of its own.
+// Package unitclient is the client of one unit: JSON over HTTP, and XML-RPC for Supervisor's methods. It uses
+// kolo/xmlrpc only to encode and decode. Connections, contexts, limits and errors are implemented here, because
+// that package's client runs one call at a time, without a context, and reads responses of any length. This
+// package starts no goroutine.
 //
-// Every error is one of four kinds: a *wire.Fault that the unit answered, or
-// one with ErrUnreachable, ErrUnauthorized or ErrBadAnswer in its chain.
+// Every error is one of four kinds: a *wire.Fault that the unit returned, or an error with ErrUnreachable,
+// ErrUnauthorized or ErrBadAnswer in its chain.
 package unitclient
 
 import (
@@ -27,27 +26,25 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// The errors beside faults.
+// The errors other than faults.
 var (
-	// ErrUnreachable: no answer came in time, or not all of it. Whether the
-	// request was carried out is not known.
+	// ErrUnreachable means that no complete response arrived in time. Whether the request was carried out is unknown.
 	ErrUnreachable = errors.New("the unit does not answer")
-	// ErrClosed is in the chain of an ErrUnreachable if the unit's side closed the
-	// connection: its process has ended.
+	// ErrClosed is in the chain of an ErrUnreachable if the unit's side closed the connection: its process has exited.
 	ErrClosed = errors.New("it closed the connection")
-	// ErrUnauthorized: the unit refuses the user or password.
+	// ErrUnauthorized means that the unit refused the user or password.
 	ErrUnauthorized = errors.New("the unit refuses the manager's credentials")
-	// ErrBadAnswer: the answer is not a unit's, or is malformed.
+	// ErrBadAnswer means that the response is malformed or not from a unit.
 	ErrBadAnswer = errors.New("the unit's answer makes no sense")
 )
 
-// Limits bounds what a request may take. A zero field means its default.
+// Limits bounds the duration and size of requests. A zero field means its default.
 type Limits struct {
 	Connect time.Duration // to connect; 2 s
-	Call    time.Duration // of a request that is answered at once; 5 s
-	Stop    time.Duration // of a request that waits for processes to end; 2 min
-	Absent  time.Duration // until it is noticed that a machine which a request waits for is no longer there; 10 s
-	Answer  int64         // bytes of an answer; 8 MiB
+	Call    time.Duration // for a request with an immediate response; 5 s
+	Stop    time.Duration // for a request that waits for processes to exit; 2 min
+	Absent  time.Duration // until a vanished machine is detected during a request; 10 s
+	Answer  int64         // maximum size of a response; 8 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -77,16 +74,15 @@ type Pool struct {
 	tls    *tlsClients // nil: plain HTTP
 }
 
-// keepAlive probes a connection on which nothing arrives, so that one to a machine
-// that is no longer there breaks in time.
+// keepAlive probes idle connections, so that a connection to a machine that has disappeared breaks in time.
 func (l Limits) keepAlive() net.KeepAliveConfig {
 	const probes = 3
 	interval := l.Absent / (probes + 2)
 	return net.KeepAliveConfig{Enable: true, Idle: l.Absent - probes*interval, Interval: interval, Count: probes}
 }
 
-// NewPool returns a pool that never uses a proxy and never follows a redirect:
-// either would carry a password to somebody else.
+// NewPool returns a pool that never uses a proxy and never follows a redirect: either could send a password to
+// another server.
 func NewPool(limits Limits) *Pool {
 	limits = limits.withDefaults()
 	dial := dialer((&net.Dialer{Timeout: limits.Connect, KeepAliveConfig: limits.keepAlive()}).DialContext)
@@ -115,7 +111,7 @@ func (p *Pool) Close() {
 // certificate must have.
 type Credentials struct {
 	User      string
-	Passwords func() []string // for each request; the first is used, and others where the unit refuses it
+	Passwords func() []string // read for each request; the first is used, and the others if the unit refuses it
 	Name      string
 }
 
@@ -126,7 +122,7 @@ type Client struct {
 	http        *http.Client
 	base        url.URL
 	credentials Credentials
-	last        atomic.Pointer[connection] // that a journal was asked for on
+	last        atomic.Pointer[connection] // the connection of the last journal request
 }
 
 // Client returns a client of the unit at an address.
@@ -144,11 +140,11 @@ type request struct {
 	name         string // in errors; empty: method and path
 	kind         string // media type of the body
 	body         []byte
-	once         bool // never sent again, even if the answer got lost
+	once         bool // never retried, even if the response was lost
 	header       map[string]string
 }
 
-// ask sends a request and decodes its answer.
+// ask sends a request and decodes the response.
 func (c *Client) ask(ctx context.Context, limit time.Duration, r request, decode func([]byte) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -164,8 +160,7 @@ func (c *Client) ask(ctx context.Context, limit time.Duration, r request, decode
 	return r.failed(err)
 }
 
-// send sends a request and returns the answer, if it is one of success. The caller
-// closes its body.
+// send sends a request and returns a successful response. The caller closes its body.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	var tried []string
 	for {
@@ -181,14 +176,14 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 }
 
-// untried returns the next password to try: while one takes the place of another, a
-// unit may know either only, and what it refuses it has not carried out.
+// untried returns the next password to try: during rotation, a unit may know only one of them, and a refused
+// request had no effect.
 func untried(all, tried []string) (string, bool) {
 	i := slices.IndexFunc(all, func(one string) bool { return !slices.Contains(tried, one) })
 	switch {
 	case i >= 0:
 		return all[i], true
-	case len(tried) == 0: // there is none
+	case len(tried) == 0: // no password
 		return "", true
 	}
 	return "", false
@@ -207,9 +202,8 @@ func (c *Client) sendWith(ctx context.Context, r request, password string) (*htt
 		req.Header.Set(name, value)
 	}
 	if !r.once {
-		// net/http sends a request again, on a new connection, when it finds a
-		// kept one closed; for a POST only with this header, which, being nil,
-		// is not sent itself.
+		// net/http retries a request on a new connection if a kept one turns out to be closed. It retries a POST only with
+		// this header; since the value is nil, the header is not sent.
 		req.Header["Idempotency-Key"] = nil
 	}
 	answer, err := c.http.Do(req)
@@ -234,7 +228,7 @@ func (r request) failed(err error) error {
 	return fmt.Errorf("%s %s: %w", r.method, path, err)
 }
 
-// refusal returns the error of an answer that is not one of success.
+// refusal returns the error of an unsuccessful response.
 func (c *Client) refusal(ctx context.Context, answer *http.Response) error {
 	if answer.StatusCode == http.StatusUnauthorized {
 		return ErrUnauthorized
@@ -267,8 +261,7 @@ func (c *Client) readAll(ctx context.Context, body io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// unreachable turns a transport's error into one sentence, without the URL that
-// net/http adds.
+// unreachable returns a transport's error as one sentence, without the URL that net/http adds.
 func unreachable(ctx context.Context, err error) error {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
@@ -280,7 +273,7 @@ func unreachable(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
-// NotConnected reports whether nothing was sent, because there was no connection.
+// NotConnected reports whether nothing was sent, because the connection failed.
 func NotConnected(err error) bool {
 	var dial *net.OpError
 	return errors.As(err, &dial) && dial.Op == "dial"

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// connection knows whether the other side has closed it. net/http does not say: it
-// sends a request again on another connection, and reports what came of that.
+// connection records whether the other side has closed it. net/http hides this: it retries the request on another
+// connection, and returns the result of the retry.
 type connection struct {
 	net.Conn
 	closed atomic.Bool
@@ -27,7 +27,7 @@ func (c *connection) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// dialer makes such connections.
+// dialer opens connections of this type.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 func (d dialer) plain(ctx context.Context, network, address string) (net.Conn, error) {
@@ -53,9 +53,8 @@ func (d dialer) secure(config *tls.Config) dialer {
 	}
 }
 
-// noteClosed returns a context for one request, and what adds ErrClosed to its error
-// if the unit closed the connection that the request was on last; or the one before,
-// where its machine refuses another.
+// noteClosed returns a context for one request, and a function that adds ErrClosed to the request's error if the
+// unit closed the request's last connection or, if a new connection was refused, the previous request's.
 func (c *Client) noteClosed(ctx context.Context) (traced context.Context, add func(error) error) {
 	before := c.last.Load()
 	var on atomic.Pointer[connection]

@@ -14,15 +14,15 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Used is what a unit uses of the credentials that may change, and whether it takes the manager's.
+// Used describes the rotatable credentials that a unit uses, and whether it accepts the manager's.
 type Used struct {
 	wire.Credentials
-	Known       int    // how many passwords the manager has for it
-	Accepted    bool   // the newest of those is right
-	Certificate string // SHA-256 of the unit's; empty: it has none
+	Known       int    // number of passwords that the manager has for it
+	Accepted    bool   // the unit accepts the newest of them
+	Certificate string // SHA-256 of the unit's certificate; empty: none
 }
 
-// Used asks a unit what it uses, on a connection of its own, so that all that has changed counts.
+// Used returns the credentials that a unit uses, over a new connection, so that all changes take effect.
 func (c *Client) Used(ctx context.Context) (Used, error) {
 	passwords := c.credentials.Passwords()
 	newest := passwords[len(passwords)-1:]
@@ -61,14 +61,13 @@ func (c *Client) asked(ctx context.Context) (Used, error) {
 	if err := json.Unmarshal(data, &id); err != nil {
 		return Used{}, r.failed(fmt.Errorf("%w: %w", ErrBadAnswer, err))
 	}
-	if id.Credentials != nil { // else it is of an earlier version
+	if id.Credentials != nil { // an older unit has none
 		now.Credentials = *id.Credentials
 	}
 	return now, nil
 }
 
-// certificateOf is the SHA-256 of what the other side of a connection has shown; empty: it
-// is in the clear.
+// certificateOf returns the SHA-256 of the peer's certificate; empty without TLS.
 func certificateOf(conn net.Conn) string {
 	if ours, ok := conn.(*connection); ok {
 		conn = ours.Conn

@@ -12,11 +12,11 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// maxDepth bounds how deep the elements of an answer nest. The decoder recurses
-// on them, and no answer needs two dozen.
+// maxDepth bounds the nesting of elements in a response. The decoder is recursive, and valid responses have fewer
+// than two dozen levels.
 const maxDepth = 64
 
-// decode decodes the value of an answer into result, or returns its fault.
+// decode decodes the value of a response into result, or returns its fault.
 func decode(data []byte, result any) error {
 	if err := checkForm(data); err != nil {
 		return fmt.Errorf("%w: %w", ErrBadAnswer, err)
@@ -35,9 +35,8 @@ func decode(data []byte, result any) error {
 	return nil
 }
 
-// checkForm returns an error for what the decoder would accept: it takes any
-// document that has a <value> for an answer, stops reading after that, and follows
-// any nesting.
+// checkForm returns an error for malformed responses that the decoder would accept: it takes any document with a
+// <value> for a response, ignores the rest, and follows any nesting.
 func checkForm(data []byte) error {
 	tokens := xml.NewDecoder(bytes.NewReader(data))
 	depth, root := 0, ""
@@ -66,7 +65,7 @@ func checkForm(data []byte) error {
 	}
 }
 
-// faultOf undoes wire.Fault's Error: the text is `NAME` or `NAME: detail`.
+// faultOf parses the text of wire.Fault's Error: `NAME` or `NAME: detail`.
 func faultOf(f xmlrpc.FaultError) error {
 	code := wire.FaultCode(f.Code)
 	detail := f.String

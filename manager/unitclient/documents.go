@@ -10,7 +10,7 @@ import (
 
 const (
 	revisionHeader = "Toskose-Revision" // of the document in a body
-	replacesHeader = "Toskose-Replaces" // the revision that it replaces in any case
+	replacesHeader = "Toskose-Replaces" // the revision to replace unconditionally
 )
 
 // Document returns a document that the unit stores; faults NoDocument, NoDocuments
@@ -33,8 +33,7 @@ func (c *Client) Document(ctx context.Context, name string) (d wire.Document, er
 	return d, nil
 }
 
-// PutDocument makes the unit keep a document; faults OldRevision, NoDocuments and
-// NoStorage. It may be called again with the same document.
+// PutDocument stores a document on the unit; faults OldRevision, NoDocuments and NoStorage. It is idempotent.
 func (c *Client) PutDocument(ctx context.Context, name string, d wire.Document) error {
 	header := map[string]string{revisionHeader: d.Revision.String()}
 	if d.Replaces != (wire.Revision{}) {

@@ -12,15 +12,14 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Identity asks for the unit's instance.
+// Identity returns the unit's identity.
 func (c *Client) Identity(ctx context.Context) (wire.Identity, error) {
 	var id wire.Identity
 	err := c.get(ctx, "/instance", &id, func() bool { return id.Instance != "" })
 	return id, err
 }
 
-// Components asks for the state of all components and, if processes is set, for
-// their processes.
+// Components returns the state of all components and, if processes is set, their processes.
 func (c *Client) Components(ctx context.Context, processes bool) (wire.Snapshot, error) {
 	var s wire.Snapshot
 	err := c.get(ctx, "/components?processes="+strconv.FormatBool(processes), &s, func() bool { return s.Instance != "" })
@@ -31,8 +30,8 @@ func (c *Client) get(ctx context.Context, path string, value any, valid func() b
 	return c.ask(ctx, c.pool.limits.Call, request{method: http.MethodGet, path: path}, decodeJSON(value, valid))
 }
 
-// Execute begins an operation and returns it as it has begun. It may be called
-// again with the same request: the same id is the same execution.
+// Execute starts an operation and returns the execution in its initial state. It is idempotent: the same id is the
+// same execution.
 func (c *Client) Execute(ctx context.Context, r wire.ExecuteRequest) (wire.Execution, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -51,7 +50,7 @@ func (c *Client) Execution(ctx context.Context, id string, wait time.Duration) (
 	})
 }
 
-// Cancel ends an execution and all its processes, and returns it as it ended.
+// Cancel ends an execution and all its processes, and returns its final state.
 func (c *Client) Cancel(ctx context.Context, id string) (wire.Execution, error) {
 	return c.execution(ctx, c.pool.limits.Stop, request{method: http.MethodDelete, path: "/executions/" + url.PathEscape(id)})
 }
@@ -71,7 +70,7 @@ func known(o wire.Outcome) bool {
 	return false
 }
 
-// decodeJSON returns a decoder into value, which then has to be valid.
+// decodeJSON returns a decoder into value that fails unless valid returns true.
 func decodeJSON(value any, valid func() bool) func([]byte) error {
 	return func(data []byte) error {
 		if err := json.Unmarshal(data, value); err != nil {

@@ -17,21 +17,20 @@ import (
 // Cursor returns the cursor after an entry of a journal.
 func Cursor(instance string, seq uint64) string { return fmt.Sprintf("%s:%d", instance, seq) }
 
-// Now is the cursor of a journal's end. Its page is one EntryHello, at once.
+// Now is the cursor of a journal's end. Its page is one EntryHello, immediately.
 const Now = "now"
 
-// Page is one answer of a journal.
+// Page is one page of a journal.
 type Page struct {
-	Instance string       // whose journal it is
-	Reset    bool         // it does not begin at the cursor: see Journal
-	Entries  []wire.Entry // in order; empty when the wait ended first
+	Instance string       // the instance of the journal
+	Reset    bool         // it does not start at the cursor: see Journal
+	Entries  []wire.Entry // in order; empty after a timeout
 }
 
-// Journal returns the entries after a cursor (empty: from the beginning), waiting
-// for the first at most for wait. If the container was replaced, the page has
-// another instance than the cursor, and begins at the beginning, as it does if
-// the journal no longer reaches back to the cursor. If an answer is too long or
-// cut off, it returns what has arrived: the caller continues from there.
+// Journal returns the entries after a cursor (empty: from the beginning), and waits up to wait for the first. If
+// the container was replaced, or the journal no longer reaches back to the cursor, the page starts at the
+// beginning; its instance then differs from the cursor's if the container was replaced. If a response is too long
+// or cut off, Journal returns the entries that have arrived: the caller continues from there.
 func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+c.pool.limits.Call)
 	defer cancel()

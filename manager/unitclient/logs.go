@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// silence is how long a unit that is followed may say nothing; it says that
-	// there is nothing every ten seconds.
+	// silence is how long a followed unit may send nothing; it sends a keep-alive every ten seconds.
 	silence = 30 * time.Second
-	// maxChunk is the most bytes of a log in one piece.
+	// maxChunk is the maximum size of a log chunk.
 	maxChunk = 1 << 20
 )
 
-// Logs is several logs of a unit, as they are read. It is not safe for concurrent use.
+// Logs is a stream of several logs of a unit. It is not safe for concurrent use.
 type Logs struct {
-	ctx    context.Context //nolint:containedctx // of the answer, which is read piece by piece
+	ctx    context.Context //nolint:containedctx // of the response, which is read in chunks
 	cancel context.CancelFunc
 	answer *http.Response
 	body   *bufio.Reader
 	data   []byte
 }
 
-// Logs begins to read logs; faults OtherInstance and BadArguments. The caller closes
-// what it returns. It is read no faster than Next is called, and holds a piece.
+// Logs opens a stream of logs; faults OtherInstance and BadArguments. The caller closes it. It is read no faster
+// than Next is called, and buffers one chunk.
 func (c *Client) Logs(ctx context.Context, r wire.LogsRequest) (*Logs, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -52,8 +51,7 @@ func (c *Client) Logs(ctx context.Context, r wire.LogsRequest) (*Logs, error) {
 	return &Logs{ctx: ctx, cancel: cancel, answer: answer, body: bufio.NewReaderSize(answer.Body, 32<<10)}, nil
 }
 
-// LogRotated reports whether a log of a process had another file than the present one,
-// or was emptied.
+// LogRotated reports whether a log of a process was rotated or cleared.
 func (c *Client) LogRotated(ctx context.Context, process string, stream wire.Stream) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.pool.limits.Call)
 	defer cancel()
@@ -73,14 +71,13 @@ func (c *Client) LogRotated(ctx context.Context, process string, stream wire.Str
 	return cursor[1] != "0", nil
 }
 
-// Close ends the reading.
+// Close stops reading.
 func (l *Logs) Close() {
 	l.cancel()
 	l.answer.Body.Close()
 }
 
-// Next waits for the next piece; its bytes are valid until the next call. The error is
-// io.EOF where all is read.
+// Next waits for the next chunk; its bytes are valid until the next call. The error is io.EOF when all is read.
 func (l *Logs) Next() (chunk wire.LogChunk, data []byte, err error) {
 	late := time.AfterFunc(silence, l.cancel)
 	defer late.Stop()

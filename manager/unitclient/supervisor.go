@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// effect says whether a method may be called again if its answer got lost.
+// effect says whether a method may be called again if its response was lost.
 type effect bool
 
 const (
@@ -19,7 +19,7 @@ const (
 	once       effect = true
 )
 
-// call calls a method of Supervisor's and decodes its answer into result, a pointer.
+// call calls a method of Supervisor's API and decodes its response into result, a pointer.
 func (c *Client) call(ctx context.Context, limit time.Duration, e effect, method string, result any, args ...any) error {
 	body, err := xmlrpc.EncodeMethodCall(method, args...)
 	if err != nil {
@@ -29,21 +29,21 @@ func (c *Client) call(ctx context.Context, limit time.Duration, e effect, method
 	return c.ask(ctx, limit, r, func(data []byte) error { return decode(data, result) })
 }
 
-// ProcessInfo returns what Supervisor says of a process.
+// ProcessInfo returns Supervisor's information about a process.
 func (c *Client) ProcessInfo(ctx context.Context, process string) (wire.ProcessInfo, error) {
 	var info wire.ProcessInfo
 	err := c.call(ctx, c.pool.limits.Call, repeatable, "supervisor.getProcessInfo", &info, process)
 	return info, err
 }
 
-// Stop stops a process and its descendants, and waits for their end. An execution
-// that runs it is cancelled. Fault NotRunning.
+// Stop stops a process and its descendants, and waits until they have exited. It cancels a running execution.
+// Fault NotRunning.
 func (c *Client) Stop(ctx context.Context, process string) error {
 	var ok bool
 	return c.call(ctx, c.pool.limits.Stop, once, "supervisor.stopProcess", &ok, process, true)
 }
 
-// StopAll stops all running processes, and waits for their end.
+// StopAll stops all running processes, and waits until they have exited.
 func (c *Client) StopAll(ctx context.Context) ([]wire.ProcessStatus, error) {
 	statuses := []wire.ProcessStatus{}
 	err := c.call(ctx, c.pool.limits.Stop, repeatable, "supervisor.stopAllProcesses", &statuses, true)
@@ -63,7 +63,7 @@ func (c *Client) ReadLog(ctx context.Context, process string, stream wire.Stream
 	return text, err
 }
 
-// TailLog reads what a process wrote after offset, at most the last length bytes.
+// TailLog reads the output of a process after offset, at most the last length bytes.
 func (c *Client) TailLog(ctx context.Context, process string, stream wire.Stream, offset, length int64) (wire.LogTail, error) {
 	var tail wire.LogTail
 	result := []any{&tail.Data, &tail.Offset, &tail.Overflow}

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// tlsClients are the HTTP clients of a pool with TLS: one for each name that a
-// certificate must have, because requests go to addresses.
+// tlsClients are the HTTP clients of a pool with TLS, one per certificate name, because requests go to addresses.
 type tlsClients struct {
 	config *tls.Config
 	mu     sync.Mutex

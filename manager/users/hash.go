@@ -11,14 +11,14 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Lengths of passwords, in bytes. What is longer is wrong, and not looked at.
+// Lengths of passwords, in bytes. A longer password is rejected unchecked.
 const (
 	MinPassword = 8
 	MaxPassword = 1024
 )
 
-// cost is what a hash takes: Argon2id with the parameters that OWASP's Password
-// Storage Cheat Sheet names first.
+// cost is the parameters of a hash: Argon2id, with the first recommendation of OWASP's Password Storage Cheat
+// Sheet.
 type cost struct {
 	memory, passes uint32 // KiB, passes over it
 	lanes          uint8
@@ -26,7 +26,7 @@ type cost struct {
 
 var standard = cost{memory: 19 << 10, passes: 2, lanes: 1}
 
-// highest is what a file may ask for: a login must not take all memory.
+// highest is the maximum cost that a file may specify: a login must not use all memory.
 var highest = cost{memory: 64 << 10, passes: 10, lanes: 4}
 
 const (
@@ -34,10 +34,10 @@ const (
 	hashLength = 32
 )
 
-// hashForm is the PHC string format, which other programs read and write, too.
+// hashForm is the PHC string format, which other programs support too.
 const hashForm = "$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s"
 
-// Hash returns what is kept of a password.
+// Hash returns a password's hash with a random salt.
 func Hash(password string) string {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt) // never fails
@@ -52,12 +52,12 @@ func HashWith(password string, salt []byte) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum))
 }
 
-// nobody's hash is verified for users who do not exist, so that they cost as much.
+// nobody holds a hash that Verify uses for unknown users, so that they take as long.
 var nobody = fmt.Sprintf(hashForm, argon2.Version, standard.memory, standard.passes, standard.lanes,
 	base64.RawStdEncoding.EncodeToString(make([]byte, saltLength)), base64.RawStdEncoding.EncodeToString(make([]byte, hashLength)))
 
-// Verify reports whether a password is the user's. It takes tens of milliseconds, and
-// as long for the zero User, whom no password is right for.
+// Verify reports whether a password is the user's. It takes tens of milliseconds, as long for the zero User, for
+// whom it always returns false.
 func (u User) Verify(password string) bool {
 	hash := u.Password
 	if u.Name == "" {

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// Role is what a user may do; each includes those before it.
+// Role is a set of permissions; each role includes the previous ones.
 type Role string
 
-// The roles. The empty one may do nothing.
+// The roles. The empty role has no permissions.
 const (
-	Viewer   Role = "viewer"   // reads
-	Operator Role = "operator" // runs and stops operations, sets the goal
-	Admin    Role = "admin"    // does everything: also clears logs, makes units reload
+	Viewer   Role = "viewer"   // may read
+	Operator Role = "operator" // may run and stop operations, and set the goal
+	Admin    Role = "admin"    // may do everything, including clearing logs and reloading units
 )
 
-// Roles are all roles, from the least to the most.
+// Roles are all roles, in ascending order.
 var Roles = []Role{Viewer, Operator, Admin}
 
-// Includes reports whether a role may do what another is needed for. What needs no
-// known role is nobody's.
+// Includes reports whether a role has the permissions of another. No role includes an unknown one.
 func (r Role) Includes(needed Role) bool {
 	n := slices.Index(Roles, needed)
 	return n >= 0 && slices.Index(Roles, r) >= n

@@ -11,29 +11,28 @@ import (
 	"time"
 )
 
-// TokenLife is how long a token is good for.
+// TokenLife is how long a token is valid.
 const TokenLife = time.Hour
 
-// maxToken bounds what is decoded.
+// maxToken is the maximum length of a token that is decoded.
 const maxToken = 1024
 
-// tokenPrefix says what the string is, to people and to programs that look for
-// secrets in the wrong places, and which form it has.
+// tokenPrefix identifies the string as a token, with its format version, for people and for secret scanners.
 const tokenPrefix = "toskose1."
 
-// Use is what a token is for. One that is for something else is not valid.
+// Use is the purpose of a token. A token for another purpose is invalid.
 type Use string
 
 // The uses.
 const (
-	ForPrograms Use = ""        // shown with each request; it makes a session
-	ForBrowser  Use = "session" // kept in a cookie; it makes nothing
+	ForPrograms Use = ""        // sent with each request; can create a session
+	ForBrowser  Use = "session" // stored in a cookie; cannot create tokens or sessions
 )
 
-// ErrToken is the error of a token that is not good, or no longer.
+// ErrToken is the error of an invalid or expired token.
 var ErrToken = errors.New("the token is not valid")
 
-// claims is what a token says.
+// claims is the content of a token.
 type claims struct {
 	Use        Use    `json:"use,omitempty"`
 	Key        string `json:"kid"` // a digest of the key that signed it
@@ -42,8 +41,8 @@ type claims struct {
 	Expires    int64  `json:"exp"` // seconds of Unix time
 }
 
-// Signer signs tokens and verifies them. Nothing is kept of a token: it ends with its
-// time, with the key, and with any change of its user.
+// Signer signs tokens and verifies them. Tokens are not stored: a token expires with its time, with the key, and
+// with any change of its user.
 type Signer struct {
 	key []byte
 	id  string
@@ -58,14 +57,14 @@ func NewSigner(secret []byte) Signer {
 	return Signer{key, hex.EncodeToString(id[:4])}
 }
 
-// Sign returns a token for a user as they are now.
+// Sign returns a token for a user in their current state.
 func (s Signer) Sign(use Use, u User, expires time.Time) string {
 	said, _ := json.Marshal(claims{use, s.id, u.Name, u.Generation, expires.Unix()}) // strings always encode
 	body := base64.RawURLEncoding.EncodeToString(said)
 	return tokenPrefix + body + "." + base64.RawURLEncoding.EncodeToString(s.mac(body, u))
 }
 
-// mac authenticates what a token says together with the state of its user.
+// mac authenticates a token's content together with the state of its user.
 func (s Signer) mac(body string, u User) []byte {
 	mac := hmac.New(sha256.New, s.key)
 	mark := u.Mark()
@@ -74,15 +73,15 @@ func (s Signer) mac(body string, u User) []byte {
 	return mac.Sum(nil)
 }
 
-// PageKey returns the second secret of a session: a page keeps it where only its own origin
-// reads it, as browsers send cookies to every port of a host.
+// PageKey returns the second secret of a session: a page stores it where only its own origin can read it, because
+// browsers send cookies to every port of a host.
 func (s Signer) PageKey(session string) string {
 	mac := hmac.New(sha256.New, s.key)
 	mac.Write([]byte("toskose: key of the page for the session " + session))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Verify returns the user of a token, as the list has them, and when the token ends.
+// Verify returns the token's user, from the list, and when the token expires.
 func (s Signer) Verify(use Use, token string, list List, now time.Time) (User, time.Time, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
 	body, signature, two := strings.Cut(text, ".")
@@ -101,7 +100,7 @@ func (s Signer) Verify(use Use, token string, list List, now time.Time) (User, t
 	if json.Unmarshal(said, &c) != nil || c.Key != s.id || c.Use != use {
 		return User{}, time.Time{}, ErrToken
 	}
-	u, _ := list.Find(c.User) // nobody's mark fits no token
+	u, _ := list.Find(c.User) // the zero User's mark matches no token
 	if !hmac.Equal(mac, s.mac(body, u)) || u.Name == "" || u.Generation != c.Generation {
 		return User{}, time.Time{}, ErrToken
 	}

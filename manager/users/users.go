@@ -1,6 +1,5 @@
-// Package users is who may use a manager: the file of users with their roles and
-// hashed passwords, and the tokens that they are given for an hour. It reads no
-// files and starts no goroutine.
+// Package users manages the users of a manager: the file of users with their roles and hashed passwords, and the
+// tokens that they receive for an hour. It reads no files and starts no goroutine.
 package users
 
 import (
@@ -16,7 +15,7 @@ import (
 	"strings"
 )
 
-// MaxFile is how large a file of users may be.
+// MaxFile is the maximum size of a file of users.
 const MaxFile = 1 << 20
 
 // User is one entry of the file.
@@ -24,12 +23,12 @@ type User struct {
 	Name     string `json:"name"`
 	Role     Role   `json:"role"`
 	Password string `json:"password"` // its hash
-	// Generation differs after every change, so that a user who was changed back is
-	// still another one to the tokens of before.
+	// Generation changes with every change of the user, so that older tokens stay invalid even if the change is
+	// reverted.
 	Generation string `json:"generation"`
 }
 
-// Mark differs between any two states of a user.
+// Mark returns a digest of the user's state.
 func (u User) Mark() [sha256.Size]byte {
 	text, _ := json.Marshal(u) // strings always encode
 	return sha256.Sum256(text)
@@ -46,11 +45,10 @@ var (
 	ErrUnknown = errors.New("there is no user")
 )
 
-// nameForm leaves out ":", which ends the name in Basic authentication, and what
-// could be taken for something else in a log.
+// nameForm excludes ":", which ends the name in Basic authentication, and characters that are ambiguous in a log.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$`)
 
-// CheckName refuses what cannot be a user's name.
+// CheckName returns an error for an invalid user name.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("%q cannot be the name of a user: at most 64 letters, digits, '.', '_', '@', '+' and '-', and first a letter or a digit", name)
@@ -58,7 +56,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Parse reads a file. All that is wrong is said at once; no error has a hash in it.
+// Parse parses a file. It reports all errors at once; none contains a hash.
 func Parse(data []byte) (List, error) {
 	var l List
 	if len(data) > MaxFile {
@@ -118,7 +116,7 @@ func (l List) Find(name string) (User, bool) {
 	return l.Users[i], true
 }
 
-// With returns the list with one user more.
+// With returns a copy of the list with another user.
 func (l List) With(u User) List {
 	more := List{append(slices.Clone(l.Users), u)}
 	more.sort()
@@ -138,7 +136,7 @@ func (l *List) Add(name string, role Role, password string) error {
 	return nil
 }
 
-// SetPassword gives a user another password, and ends their tokens.
+// SetPassword changes a user's password, and invalidates their tokens.
 func (l *List) SetPassword(name, password string) error {
 	if err := checkPassword(password); err != nil {
 		return err
@@ -146,7 +144,7 @@ func (l *List) SetPassword(name, password string) error {
 	return l.change(name, func(u *User) { u.Password = Hash(password) })
 }
 
-// SetRole gives a user another role, and ends their tokens.
+// SetRole changes a user's role, and invalidates their tokens.
 func (l *List) SetRole(name string, role Role) error {
 	return l.change(name, func(u *User) { u.Role = role })
 }

@@ -13,18 +13,17 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Request is an operation that is to be run on replicas of its node.
+// Request is a request to run an operation on replicas of its node.
 type Request struct {
 	topology.Operation
 	Targets []netip.AddrPort
-	Force   bool // even if it requires what nothing offers, or a replica is of another version
-	Strict  bool // not if it takes from others what they require
+	Force   bool // even with unmet requirements, or on a replica of another version
+	Strict  bool // not if it withdraws capabilities that others require
 }
 
-// Check refuses an operation on a replica of another version of the application, one
-// that requires what nothing offers or, if the caller is strict, one that takes from
-// others what they require. It reports whether force was needed. What the component's
-// own protocol does not allow is left to the unit.
+// Check refuses an operation on a replica of another version of the application, an operation with unmet
+// requirements and, if the caller is strict, an operation that withdraws capabilities that others require. It
+// reports whether force was needed. The unit checks the component's own protocol.
 func (l Look) Check(req Request) (forced bool, err error) {
 	outdated := l.outdated(req)
 	if outdated != nil && !req.Force {
@@ -44,7 +43,7 @@ func (l Look) Check(req Request) (forced bool, err error) {
 	return lacks != nil || outdated != nil, nil
 }
 
-// outdated returns the replicas that are of another version of the application.
+// outdated returns the replicas of another version of the application.
 func (l Look) outdated(req Request) (names []string) {
 	for _, target := range req.Targets {
 		if at := l.Node(req.Component.Node.Name()).At(target); at != nil && at.Reachable() && l.rules.outdated(at) {
@@ -54,7 +53,7 @@ func (l Look) outdated(req Request) (names []string) {
 	return names
 }
 
-// foresee returns what an operation lacks, and how all will stand after it.
+// foresee returns an operation's unmet requirements, and the situation after it.
 func (l Look) foresee(req Request) (lacks []outcome.Lack, after goal.Situation) {
 	after = l.situation
 	after.Replicas = slices.Clone(after.Replicas)
@@ -62,7 +61,7 @@ func (l Look) foresee(req Request) (lacks []outcome.Lack, after goal.Situation) 
 	for _, target := range req.Targets {
 		at := l.Node(req.Component.Node.Name()).At(target)
 		if at == nil || !at.Reachable() || at.Component(name) == nil {
-			continue // the execution says why
+			continue // the execution records the reason
 		}
 		choice := req.Component.Choice(at.Component(name))
 		step := slices.IndexFunc(choice.Steps, func(s protocol.Step) bool { return s.Operation == req.Name })
@@ -87,7 +86,7 @@ func blame(all []outcome.Lack) string {
 	return strings.Join(texts, "; ")
 }
 
-// unmet is the error of an operation that requires what nothing offers.
+// unmet is the error of an operation with unmet requirements.
 func (l Look) unmet(req Request, lacks []outcome.Lack) *outcome.Error {
 	e := &outcome.Error{Kind: outcome.ErrUnmet, Lacks: lacks, Allowed: []string{}}
 	for _, target := range req.Targets {

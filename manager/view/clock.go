@@ -7,15 +7,15 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Clock measures time for decisions: its readings advance as fast as time does, whatever
-// happens to the machine's clock. Its methods are safe for concurrent use.
+// Clock measures time for decisions. It is monotonic, regardless of changes of the machine's clock. Its methods
+// are safe for concurrent use.
 type Clock struct {
 	start time.Time
 	wall  func() time.Time // the machine's clock
 }
 
-// NewClock returns a clock that reads as the machine's does now. wall replaces the machine's
-// clock in tests; nil: it does not.
+// NewClock returns a clock that starts at the machine's current time. wall replaces the machine's clock in tests;
+// it is nil otherwise.
 func NewClock(wall func() time.Time) *Clock {
 	if wall == nil {
 		wall = time.Now
@@ -26,13 +26,13 @@ func NewClock(wall func() time.Time) *Clock {
 // Now returns the time of the clock.
 func (c *Clock) Now() time.Time { return c.start.Add(time.Since(c.start)) }
 
-// trusted is how far the time of an event may be from when the manager learns of it,
-// while it follows the unit.
+// trusted is the largest accepted difference between an event's timestamp and the time at which the manager,
+// following the unit, receives it.
 const trusted = 5 * time.Second
 
-// convert returns when an event happened, by this clock. A unit has given the time by its
-// machine's clock, which is for people to read: an event that the manager has just learned of
-// happened just now, and none happens in the future. A zero time stays zero.
+// convert returns the time of an event on this clock. The event's timestamp comes from the clock of the unit's
+// machine, and is meant for people: an event that has just been received happened now, and no event is in the
+// future. A zero time stays zero.
 func (c *Clock) convert(at time.Time, live bool) time.Time {
 	if at.IsZero() {
 		return at
@@ -44,14 +44,13 @@ func (c *Clock) convert(at time.Time, live bool) time.Time {
 	return c.Now().Add(-age)
 }
 
-// times are when the executions of an instance began and ended, by the Clock: once
-// known, they do not change.
+// times are the start and end times of an instance's executions on the Clock; once set, they do not change.
 type times map[string]*executionTimes
 
 type executionTimes struct{ started, ended, gone, since time.Time }
 
-// timesOf returns the times of all executions of a replica. before are those that are known;
-// live says that the manager has followed its unit since.
+// timesOf returns the times of all executions of a replica. before holds the known times; live reports whether the
+// manager has followed its unit since.
 func (c *Clock) timesOf(at *mirror.Replica, before times, live bool) times {
 	next := times{}
 	for _, component := range at.Components {
@@ -68,7 +67,7 @@ func (c *Clock) timesOf(at *mirror.Replica, before times, live bool) times {
 	return next
 }
 
-// complete adds the times that are not known yet.
+// complete adds the missing times.
 func (t *executionTimes) complete(c *Clock, x *wire.Execution, live bool) {
 	for _, one := range []struct {
 		known *time.Time
@@ -79,7 +78,7 @@ func (t *executionTimes) complete(c *Clock, x *wire.Execution, live bool) {
 		}
 	}
 	if x.Part != nil && t.since.IsZero() {
-		if t.since = x.Part.Since; t.since.After(c.Now()) { // by the clock of a manager that was ahead
+		if t.since = x.Part.Since; t.since.After(c.Now()) { // from a manager whose clock was ahead
 			t.since = t.started
 		}
 	}

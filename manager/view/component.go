@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// OfComponent joins what is known of the component on each replica.
+// OfComponent merges the component's states on all replicas.
 func OfComponent(l Look, c *topology.Component, seen Processes) Component {
 	now := l.Node(c.Node.Name())
 	view := Component{
@@ -43,7 +43,7 @@ func OfComponent(l Look, c *topology.Component, seen Processes) Component {
 	return view
 }
 
-// common returns the names that are in both; it changes neither.
+// common returns the names that are in both, without changing either.
 func common(a, b []string) []string {
 	if slices.Equal(a, b) {
 		return a
@@ -82,7 +82,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) Compon
 	return r
 }
 
-// OfOperation shows an operation, without processes.
+// OfOperation returns the view of an operation, without processes.
 func OfOperation(l Look, op topology.Operation) Operation {
 	view := Operation{
 		OperationModel: op.Describe(), Node: op.Component.Node.Name(), Component: op.Component.Name(), Replicas: []OperationReplica{},
@@ -111,7 +111,7 @@ func (l Look) operationReplica(op topology.Operation, at *mirror.Replica) Operat
 	return r
 }
 
-// runs reports whether an operation is executing, or a start has left what runs.
+// runs reports whether an operation is executing, or has processes from a start.
 func runs(op topology.Operation, c *mirror.Component) bool {
 	last := protocol.Operation{}
 	for _, x := range c.Recent {

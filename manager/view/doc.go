@@ -1,4 +1,3 @@
-// Package view is how an application is shown: its nodes, components and
-// operations at one moment, of what the mirror knows and what the components
-// require of each other, and its JSON. It asks nobody.
+// Package view represents an application at one moment: its nodes, components and operations, from the mirror's
+// state and the components' requirements, and as JSON. It sends no requests.
 package view

@@ -8,17 +8,16 @@ import (
 	"sync"
 )
 
-// Encoder has the JSON of the application as it was last. Of very many replicas most are
-// as they were, and are not encoded again: what shows them is made anew where they
-// change, and never changed.
+// Encoder caches the JSON of the application. With very many replicas, most are unchanged and are not encoded
+// again: views are immutable, and a changed one is a new value.
 type Encoder struct {
 	mu    sync.Mutex
-	of    *Node // the first of what was encoded
+	of    *Node // the first element of the encoded list
 	last  *Encoded
-	parts map[any]*part // by the first of their replicas
+	parts map[any]*part // by their first replica
 }
 
-// Encoded is JSON with a hash that tells it from other JSON of the same encoder.
+// Encoded is JSON with a hash that identifies it among the results of its Encoder.
 type Encoded struct {
 	JSON []byte
 	Sum  [sha256.Size]byte
@@ -54,8 +53,7 @@ func (e *Encoder) Encode(app App) *Encoded {
 	return made
 }
 
-// beside writes what comes before the null of a key at the outermost level, and returns
-// what comes after it.
+// beside writes the text before the null of a key at the outermost level, and returns the text after it.
 func beside(to *bytes.Buffer, frame []byte, key string) []byte {
 	before, after, _ := bytes.Cut(frame, []byte("\n  "+key+": null"))
 	to.Write(before)
@@ -63,7 +61,7 @@ func beside(to *bytes.Buffer, frame []byte, key string) []byte {
 	return after
 }
 
-// first identifies a list; nil: it is empty, as others are.
+// first identifies a list; nil for empty lists.
 func first[T any](all []T) any {
 	if len(all) == 0 {
 		return nil
@@ -71,7 +69,8 @@ func first[T any](all []T) any {
 	return &all[0]
 }
 
-// array writes a list at the outermost level, of parts that there are and others that it makee.
+// array writes a list at the outermost level. It uses the parts in known, encodes the others, and stores all of
+// them in kept.
 func array[T any](known, kept map[any]*part, to *bytes.Buffer, sum hash.Hash, all []T, key func(*T) any) {
 	for i := range all {
 		id := key(&all[i])
@@ -92,7 +91,7 @@ func array[T any](known, kept map[any]*part, to *bytes.Buffer, sum hash.Hash, al
 	to.WriteString("\n  ]")
 }
 
-// marshal returns what always can be encoded as JSON.
+// marshal encodes a value that can always be encoded as JSON.
 func marshal(value any, prefix string) []byte {
 	data, err := json.MarshalIndent(value, prefix, "  ")
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Filter selects nodes and components. What is empty selects all.
+// Filter selects nodes and components. Empty fields match everything.
 type Filter struct {
 	Node   string            // name of the node
 	Type   string            // of the node or component
@@ -12,7 +12,7 @@ type Filter struct {
 	Labels map[string]string // that one replica of the node has, all of them
 }
 
-// Nodes returns the nodes that the filter selects, in their order.
+// Nodes returns the nodes that the filter selects, in order.
 func (f Filter) Nodes(all []Node) []Node {
 	return slices.DeleteFunc(all, func(n Node) bool {
 		return f.Type != "" && n.Type != f.Type || f.State != "" && n.State != f.State || !f.on(&n)
@@ -35,7 +35,7 @@ func (f Filter) Components(nodes []Node) []Component {
 	return found
 }
 
-// on reports whether a node has the name, and a replica that is there the labels.
+// on reports whether a node has the name, and one of its current replicas has the labels.
 func (f Filter) on(n *Node) bool {
 	if f.Node != "" && n.Name != f.Node {
 		return false

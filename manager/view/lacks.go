@@ -19,7 +19,7 @@ func sentences(all []outcome.Lack) string {
 	return strings.Join(texts, "; ")
 }
 
-// explain says of each lack how the provider is.
+// explain adds the provider's state to each unmet requirement.
 func (r *Rules) explain(s goal.Situation, found []goal.Lack) []outcome.Lack {
 	var all []outcome.Lack
 	for _, l := range found {
@@ -55,7 +55,7 @@ func (r *Rules) why(s goal.Situation, l goal.Lack) string {
 	return fmt.Sprintf("%q is %s", l.Provider, strings.Join(states, " and "))
 }
 
-// lacks returns what a component requires in its state on a replica, and lacks.
+// lacks returns a component's unmet requirements in its state on a replica.
 func (r *Rules) lacks(s goal.Situation, at *goal.Replica, component string) []outcome.Lack {
 	return r.missing(s, at, component, r.model.Requires(component, at.Components[component].State))
 }
@@ -67,7 +67,7 @@ func (r *Rules) missing(s goal.Situation, at *goal.Replica, component string, re
 	return r.explain(s, r.model.Lacking(s, at, component, requirements))
 }
 
-// Lacking returns what the users of a component lack, on any replica.
+// Lacking returns the unmet requirements of a component's users, on any replica.
 func (l Look) Lacking(component string) []outcome.Lack { return l.rules.left(l.situation, component) }
 
 func (r *Rules) left(s goal.Situation, component string) []outcome.Lack {
@@ -82,7 +82,7 @@ func (r *Rules) left(s goal.Situation, component string) []outcome.Lack {
 	return all
 }
 
-// merge adds the lacks that are not there yet.
+// merge adds the entries of more that are not in all.
 func merge(all, more []outcome.Lack) []outcome.Lack {
 	for _, l := range more {
 		if !slices.ContainsFunc(all, l.Same) {
@@ -92,14 +92,13 @@ func merge(all, more []outcome.Lack) []outcome.Lack {
 	return all
 }
 
-// Added returns the lacks that were not there before.
+// Added returns the entries of after that are not in before.
 func Added(before, after []outcome.Lack) []outcome.Lack {
 	return slices.DeleteFunc(after, func(l outcome.Lack) bool { return slices.ContainsFunc(before, l.Same) })
 }
 
-// allowed returns the operations that may begin now: those that the component's
-// own protocol allows, as its unit does, without those that require what nothing
-// offers, which are blocked.
+// allowed returns the operations that may start now: the ones that the component's own protocol allows, as its
+// unit decides. Operations with unmet requirements are returned as blocked instead.
 func (l Look) allowed(c *topology.Component, at *mirror.Replica, known *mirror.Component) (names []string, blocked map[string][]outcome.Lack) {
 	choice := c.Choice(known)
 	for _, step := range choice.Steps {

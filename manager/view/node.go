@@ -13,10 +13,10 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Processes are what the units of a node answered about processes, by address.
+// Processes are the units' responses about processes, by address.
 type Processes map[string]Observation
 
-// Observation is one unit's answer.
+// Observation is one unit's response.
 type Observation struct {
 	Snapshot wire.Snapshot
 	Err      error
@@ -32,7 +32,7 @@ func (p Processes) of(addr, component string) []wire.Process {
 	return all[i].Processes
 }
 
-// OfApp shows an application of the views of its nodes, which it takes over.
+// OfApp returns the view of an application from the views of its nodes, which it takes ownership of.
 func OfApp(app *topology.Application, nodes []Node) App {
 	view := App{
 		Name: app.Name, Version: app.Version, Description: app.Description,
@@ -60,7 +60,7 @@ func OfApp(app *topology.Application, nodes []Node) App {
 	return view
 }
 
-// OfNode shows a node with its components, and with processes that were seen.
+// OfNode returns the view of a node with its components and processes.
 func OfNode(l Look, n *topology.Node, seen Processes) Node {
 	now := l.Node(n.Name())
 	view := Node{Name: n.Name(), Type: n.Model.Type, Kind: Toskosed, Image: n.Model.Image.Name, Replicas: []Replica{}}
@@ -109,7 +109,7 @@ func OfNode(l Look, n *topology.Node, seen Processes) Node {
 	return view
 }
 
-// asJob says what can be known of a container that runs by itself: not how it ended.
+// asJob adds the known state of a job's container; the job's outcome is unknown.
 func (view *Node) asJob(n *topology.Node, problem error) {
 	view.Kind, view.Job, view.Why = Job, n.Model.Job, "a job, run by its orchestrator"
 	if errors.Is(problem, discovery.ErrNone) || errors.Is(problem, discovery.ErrUnanswered) {

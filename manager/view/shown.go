@@ -9,8 +9,7 @@ import (
 	"github.com/toskose/toskose/manager/topology"
 )
 
-// shown are the last views of nodes. Each is shown again until the node changes, or one
-// that what it requires is on.
+// shown caches the last views of nodes. A view is reused until the node changes, or a node that it depends on.
 type shown struct {
 	mu    sync.Mutex
 	nodes map[string]shownNode
@@ -22,7 +21,7 @@ type shownNode struct {
 	view  Node
 }
 
-// OfNodes shows nodes with their components, without processes.
+// OfNodes returns the views of nodes with their components, without processes.
 func (r *Rules) OfNodes(l Look, nodes []*topology.Node) []Node {
 	r.shown.mu.Lock()
 	defer r.shown.mu.Unlock()

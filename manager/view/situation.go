@@ -11,28 +11,28 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Rules say what the components of the application require of each other.
+// Rules evaluate the requirements between the components of the application.
 type Rules struct {
 	model   *goal.Model
-	digests map[string]string // of the configuration that each node's unit should have
+	digests map[string]string // expected digests of the units' configurations, by node
 	holds   func() *goal.Document
 	clock   *Clock
 
 	mu      sync.Mutex
-	last    *mirror.Snapshot // that was translated last
+	last    *mirror.Snapshot // the last translated snapshot
 	now     goal.Situation
 	index   map[*mirror.Replica]int // in now.Replicas
-	goal    *goal.Document          // by which Tasks were settled last
+	goal    *goal.Document          // with which Tasks were last settled
 	settled goal.Situation
 	tasks   *progress
 	times   map[string]times // of executions, by instance
-	heard   map[string]bool  // instances whose units answered when they were translated last
+	heard   map[string]bool  // instances that were reachable at the last translation
 
 	shown shown
 }
 
-// NewRules returns the rules of an application, and the digests that its units
-// should have. What goal holds counts for Tasks only.
+// NewRules returns the rules of an application with the expected digests of its units. The goal returned by holds
+// only affects Tasks.
 func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.Document, clock *Clock) *Rules {
 	if len(model.Tasks) == 0 {
 		holds = func() *goal.Document { return nil }
@@ -40,8 +40,7 @@ func NewRules(model *goal.Model, digests map[string]string, holds func() *goal.D
 	return &Rules{model: model, digests: digests, holds: holds, clock: clock, times: map[string]times{}, heard: map[string]bool{}}
 }
 
-// At returns what is known at the moment of a snapshot. Replicas that have not changed
-// are not translated again.
+// At returns the state in a snapshot. It reuses the results for unchanged replicas.
 func (r *Rules) At(now *mirror.Snapshot) Look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,12 +76,12 @@ func (r *Rules) At(now *mirror.Snapshot) Look {
 	return r.look()
 }
 
-// look returns what was translated last. The caller holds the lock.
+// look returns the last result. The caller holds the lock.
 func (r *Rules) look() Look {
 	return Look{Snapshot: r.last, rules: r, told: r.now, situation: r.settled, goal: r.goal, index: r.index, tasks: r.tasks}
 }
 
-// forget drops what is known of instances that are no longer there. The caller holds the lock.
+// forget drops the data of removed instances. The caller holds the lock.
 func (r *Rules) forget(s goal.Situation) {
 	if len(r.heard) <= len(s.Replicas) {
 		return
@@ -95,7 +94,7 @@ func (r *Rules) forget(s goal.Situation) {
 	maps.DeleteFunc(r.times, func(instance string, _ times) bool { return !there[instance] })
 }
 
-// seen returns a replica as goals see it.
+// seen returns a replica in the form that package goal uses.
 func (r *Rules) seen(at *mirror.Replica) goal.Replica {
 	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Apart: !at.Led, Components: map[string]goal.Component{}}
 	switch {
@@ -112,14 +111,14 @@ func (r *Rules) seen(at *mirror.Replica) goal.Replica {
 	return g
 }
 
-// outdated reports whether a replica has another configuration than the manager's
-// model: it is of another deployment, which a manager of its own operates.
+// outdated reports whether a replica has another configuration than the manager's model: it belongs to another
+// deployment with its own manager.
 func (r *Rules) outdated(at *mirror.Replica) bool {
 	expected := r.digests[at.Node]
 	return expected != "" && at.Digest != "" && at.Digest != expected
 }
 
-// standing returns a component as goals see it.
+// standing returns a component in the form that package goal uses.
 func standing(c *mirror.Component, known times) goal.Component {
 	made := goal.Component{State: c.State, Open: c.StartedFrom != "", Seq: c.Seq}
 	for _, x := range c.Recent {
@@ -142,7 +141,7 @@ func standing(c *mirror.Component, known times) goal.Component {
 	return made
 }
 
-// partSince returns a part that began at another time; nil for nil.
+// partSince returns a part with another start time; nil for nil.
 func partSince(p *wire.Part, since time.Time) *wire.Part {
 	if p == nil || p.Since.Equal(since) {
 		return p
@@ -152,26 +151,26 @@ func partSince(p *wire.Part, since time.Time) *wire.Part {
 	return &other
 }
 
-// Look is what is known at one moment, with what the rules make of it.
+// Look is a snapshot with the results of the rules.
 type Look struct {
 	*mirror.Snapshot
 	rules     *Rules
-	told      goal.Situation // as units say it
+	told      goal.Situation // as reported by the units
 	situation goal.Situation // with Tasks settled
 	goal      *goal.Document
 	index     map[*mirror.Replica]int
 	tasks     *progress
 }
 
-// Goal is the document by which Tasks are shown; nil: there is none, or no Task.
+// Goal returns the document by which Tasks are shown; nil without a goal or Tasks.
 func (l Look) Goal() *goal.Document { return l.goal }
 
-// Situation is what is known as goals see it.
+// Situation returns the state in the form that package goal uses.
 func (l Look) Situation() goal.Situation {
 	s := l.told
 	s.Now, s.Complete = l.rules.clock.Now(), l.Complete()
 	return s
 }
 
-// of is a replica as the rules know it.
+// of returns a replica in the form that package goal uses.
 func (l Look) of(at *mirror.Replica) *goal.Replica { return &l.situation.Replicas[l.index[at]] }

@@ -9,15 +9,15 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 )
 
-// progress is how far all Tasks are. It never changes, and of a later one only those are
-// other values that are no longer as they were: what shows the others can be shown again.
+// progress is the progress of all Tasks. It is immutable. A later progress shares the values that have not
+// changed, so that views of them can be reused.
 type progress struct {
 	of    map[string]*goal.TaskStatus
 	nodes map[string][]string // the Tasks of each node, sorted
-	due   time.Time           // when a deadline passes, which nothing else tells; zero: never
+	due   time.Time           // when the next deadline passes, since no event reports it; zero: never
 }
 
-// on adds the Tasks of a node to a list.
+// on appends the Tasks of a node to a list.
 func (s *progress) on(all []*goal.TaskStatus, node string) []*goal.TaskStatus {
 	for _, task := range s.nodes[node] {
 		all = append(all, s.of[task])
@@ -25,8 +25,7 @@ func (s *progress) on(all []*goal.TaskStatus, node string) []*goal.TaskStatus {
 	return all
 }
 
-// stand finds out how far Tasks are; before is how far they were last. The caller holds the
-// lock.
+// stand computes the progress of Tasks; before is the previous result. The caller holds the lock.
 func (r *Rules) stand(before *progress) *progress {
 	if before == nil {
 		before = &progress{nodes: map[string][]string{}}
@@ -55,8 +54,8 @@ func (r *Rules) stand(before *progress) *progress {
 	return next
 }
 
-// Tasks is how far each is, by name. A status stays the same value while it says the same.
+// Tasks returns the status of each Task by name. An unchanged status stays the same pointer.
 func (l Look) Tasks() map[string]*goal.TaskStatus { return l.tasks.of }
 
-// Same reports whether a later look shows the same.
+// Same reports whether a later look has the same content.
 func (l Look) Same(later Look) bool { return l.Snapshot == later.Snapshot && l.tasks == later.tasks }

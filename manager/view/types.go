@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// App is the application as it is now.
+// App is the current state of the application.
 type App struct {
 	Name        string      `json:"name"`
 	Version     string      `json:"version,omitempty"`
@@ -19,28 +19,28 @@ type App struct {
 	Volumes     []Volume    `json:"volumes"`
 }
 
-// NodeKind says whether a node has a unit that the manager asks.
+// NodeKind is the kind of a node, which determines whether it has a unit.
 type NodeKind string
 
 // The kinds of nodes.
 const (
 	Toskosed   NodeKind = "toskosed"
 	Standalone NodeKind = "standalone"
-	Job        NodeKind = "job" // its unit is not the manager's: it runs by itself, to its end
+	Job        NodeKind = "job" // runs to completion without the manager
 )
 
-// The states of a node. A component that no unit knows is StateUnknown, and
-// one whose replicas differ is StateMixed.
+// The states of a node. A component that no unit knows is StateUnknown; one with different states on its replicas
+// is StateMixed.
 const (
-	NodeRunning     = "running"     // all replicas answer
-	NodeDegraded    = "degraded"    // some do
-	NodeUnreachable = "unreachable" // none does
-	NodeStopped     = "stopped"     // there is no container
+	NodeRunning     = "running"     // all replicas are responsive
+	NodeDegraded    = "degraded"    // some replicas are responsive
+	NodeUnreachable = "unreachable" // no replica is responsive
+	NodeStopped     = "stopped"     // no container exists
 	StateUnknown    = "unknown"
 	StateMixed      = "mixed"
 )
 
-// Node is a container of the application as it is now.
+// Node is the current state of a container of the application.
 type Node struct {
 	Name       string      `json:"name"`
 	Type       string      `json:"type"`
@@ -50,7 +50,7 @@ type Node struct {
 	Why        string      `json:"why,omitempty"`
 	Replicas   []Replica   `json:"replicas"`
 	Components []Component `json:"components,omitempty"`
-	Job        []string    `json:"job,omitempty"` // the components that it runs by itself
+	Job        []string    `json:"job,omitempty"` // the components that a job runs without the manager
 }
 
 // Replica is one container of a node.
@@ -60,24 +60,24 @@ type Replica struct {
 	Booted    time.Time         `json:"booted,omitzero"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Unclaimed []wire.Process    `json:"unclaimed,omitempty"`
-	Problem   string            `json:"problem,omitempty"` // why it cannot be heard
-	Since     time.Time         `json:"since,omitzero"`    // since when
-	Heard     time.Time         `json:"heard,omitzero"`    // when it was heard last, if it is not now
-	Gone      time.Time         `json:"gone,omitzero"`     // when it was no longer found, or was replaced
+	Problem   string            `json:"problem,omitempty"` // why it is unreachable
+	Since     time.Time         `json:"since,omitzero"`    // since when it is unreachable
+	Heard     time.Time         `json:"heard,omitzero"`    // when it last responded, if it is unreachable
+	Gone      time.Time         `json:"gone,omitzero"`     // when it was removed or replaced
 }
 
-// Component is a component as it is now.
+// Component is the current state of a component.
 type Component struct {
 	Name       string                    `json:"name"`
 	Type       string                    `json:"type"`
 	Node       string                    `json:"node"`
 	State      string                    `json:"state"`
-	Allowed    []string                  `json:"allowed"`            // on every replica, now, by its protocol and by what is offered
-	Degraded   bool                      `json:"degraded,omitempty"` // it lacks something, on any replica
-	Lacks      []outcome.Lack            `json:"lacks,omitempty"`    // what it requires in its state, and nothing offers
+	Allowed    []string                  `json:"allowed"`            // now, on every replica, considering its protocol and requirements
+	Degraded   bool                      `json:"degraded,omitempty"` // it has unmet requirements on some replica
+	Lacks      []outcome.Lack            `json:"lacks,omitempty"`    // unmet requirements of its current state
 	Operations []topology.OperationModel `json:"operations"`
 	Replicas   []ComponentReplica        `json:"replicas"`
-	Task       *goal.TaskStatus          `json:"task,omitempty"` // of one that finishes: how far it is
+	Task       *goal.TaskStatus          `json:"task,omitempty"` // the progress of a task
 }
 
 // ComponentReplica is a component in one container.
@@ -88,27 +88,26 @@ type ComponentReplica struct {
 	Since     time.Time      `json:"since,omitzero"`
 	Why       string         `json:"why,omitempty"`
 	Allowed   []string       `json:"allowed,omitempty"`
-	Degraded  bool           `json:"degraded,omitempty"` // it lacks something
+	Degraded  bool           `json:"degraded,omitempty"` // it has unmet requirements
 	Lacks     []outcome.Lack `json:"lacks,omitempty"`
-	Executing string         `json:"executing,omitempty"` // id of the execution under way
-	Processes []wire.Process `json:"processes,omitempty"` // if they were asked for
-	Problem   string         `json:"problem,omitempty"`   // why the state is not known
-	Last      string         `json:"last,omitempty"`      // the state that it was in when it was heard last
-	Heard     time.Time      `json:"heard,omitzero"`      // and when that was
-	Outdated  bool           `json:"outdated,omitempty"`  // it is of another version of the application than the manager, and left alone
+	Executing string         `json:"executing,omitempty"` // the id of the running execution
+	Processes []wire.Process `json:"processes,omitempty"` // if requested
+	Problem   string         `json:"problem,omitempty"`   // why the state is unknown
+	Last      string         `json:"last,omitempty"`      // its last known state
+	Heard     time.Time      `json:"heard,omitzero"`      // when that state was reported
+	Outdated  bool           `json:"outdated,omitempty"`  // its application version differs from the manager's; it is not operated
 
-	// Blocked are the operations that its protocol allows, but that require what
-	// nothing offers.
+	// Blocked are the operations that the protocol allows but that have unmet requirements.
 	Blocked map[string][]outcome.Lack `json:"blocked,omitempty"`
 }
 
-// Operation is an operation as it is now.
+// Operation is the current state of an operation.
 type Operation struct {
 	topology.OperationModel
 	Node      string             `json:"node"`
 	Component string             `json:"component"`
-	Allowed   bool               `json:"allowed"` // by every replica, now
-	Running   bool               `json:"running"` // by any
+	Allowed   bool               `json:"allowed"` // now, on every replica
+	Running   bool               `json:"running"` // on some replica
 	Replicas  []OperationReplica `json:"replicas"`
 }
 
@@ -117,17 +116,17 @@ type OperationReplica struct {
 	Address   string            `json:"address"`
 	Instance  string            `json:"instance,omitempty"`
 	Allowed   bool              `json:"allowed"`
-	Lacks     []outcome.Lack    `json:"lacks,omitempty"`     // what it requires, and nothing offers
-	Running   bool              `json:"running"`             // it executes, or has left what runs
-	Executing string            `json:"executing,omitempty"` // of the component, any operation
+	Lacks     []outcome.Lack    `json:"lacks,omitempty"`     // unmet requirements
+	Running   bool              `json:"running"`             // it is executing, or its processes are running
+	Executing string            `json:"executing,omitempty"` // any running operation of the component
 	Process   *wire.ProcessInfo `json:"process,omitempty"`   // as Supervisor's clients see it
 	Problem   string            `json:"problem,omitempty"`
 }
 
-// Volume is a volume; it is created while its node runs.
+// Volume is a volume. Its state is created while its node is running.
 type Volume struct {
 	Name  string   `json:"name"`
 	Type  string   `json:"type"`
 	State string   `json:"state"`
-	Nodes []string `json:"nodes"` // that mount it
+	Nodes []string `json:"nodes"` // nodes that mount it
 }

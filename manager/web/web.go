@@ -1,5 +1,5 @@
-// Package web is the page on which people watch and steer an application: files for
-// browsers, which need no other host and talk to the API of their own.
+// Package web is the page on which people watch and control an application: files for browsers, which load nothing
+// from other hosts and call the API of their own host.
 package web
 
 import (
@@ -17,15 +17,15 @@ import (
 //go:embed static
 var static embed.FS
 
-// Policy is what the page may do: run its own scripts, and talk to where it is from.
+// Policy is the content security policy: the page runs only its own scripts, and connects only to its own origin.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Prefix is below which the files lie; the page itself is at /.
+// Prefix is the path prefix of the files; the page itself is at /.
 const Prefix = "/web/"
 
-// Handler serves the page and its files. Browsers ask whether they have changed, since a
-// manager of another version may answer at the same address.
+// Handler serves the page and its files. Browsers must revalidate them, since a manager of another version may run
+// at the same address.
 func Handler() (http.Handler, error) {
 	files := http.NewServeMux()
 	err := fs.WalkDir(static, "static", func(name string, entry fs.DirEntry, err error) error {
@@ -46,7 +46,7 @@ func Handler() (http.Handler, error) {
 	return files, err
 }
 
-// types are those of the files; a system's own table may know others.
+// types are the media types of the files; the system's table may differ.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",

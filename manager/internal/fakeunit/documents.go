@@ -2,7 +2,7 @@ package fakeunit
 
 import "github.com/toskose/toskose/unit/wire"
 
-// Document returns a document that the unit keeps.
+// Document returns a stored document.
 func (u *Unit) Document(name string) (wire.Document, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -13,7 +13,7 @@ func (u *Unit) Document(name string) (wire.Document, error) {
 	return d, nil
 }
 
-// PutDocument keeps a document, unless it has one that wins.
+// PutDocument stores a document, unless the stored one has a higher revision.
 func (u *Unit) PutDocument(name string, d wire.Document) (written bool, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

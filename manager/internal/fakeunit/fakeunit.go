@@ -1,6 +1,5 @@
-// Package fakeunit is a unit for tests of those who talk to one: the real
-// server of package rpc in front of components that exist in memory only. Its
-// executions take as long as the test says, and their journal is as a unit's.
+// Package fakeunit is a unit for tests of its clients: the real server of package rpc in front of components that
+// exist only in memory. The test determines how long executions take, and their journal is like a unit's.
 package fakeunit
 
 import (
@@ -41,13 +40,13 @@ type End struct {
 // Operation is what happens when an operation is executed.
 type Operation struct {
 	From []string        // the states that allow it
-	Hold <-chan struct{} // it runs until this is closed; nil: it ends at once
+	Hold <-chan struct{} // it runs until this is closed; nil: it ends immediately
 	End  End
 }
 
 // Unit is a fake unit. Its exported fields are set before Start.
 type Unit struct {
-	rpc.Unit // what the fake does not have panics
+	rpc.Unit // unimplemented methods panic
 
 	Instance   string
 	Digest     string                          // of its configuration
@@ -56,13 +55,13 @@ type Unit struct {
 	Logs       map[string]string               // by process
 	Files      map[string]*logs.File           // by process and stream, as "api:Standard.start stdout"
 	UnitLog    string
-	Reload     unit.Differences // what reading the configuration again finds
+	Reload     unit.Differences // the result of reloading the configuration
 	ReloadErr  error
 	Wrap       func(http.Handler) http.Handler // between the network and the unit
 
 	mu         sync.Mutex
 	states     map[string]string
-	opened     map[string]string // where an open component was started from
+	opened     map[string]string // the state in which an open component was started
 	executing  map[string]string
 	executions map[string]wire.Execution
 	cancels    map[string]chan struct{}
@@ -75,7 +74,7 @@ type Unit struct {
 	over       chan struct{} // closed when the test ends
 }
 
-// Start makes the unit answer until the test ends, and returns its address.
+// Start serves until the test ends, and returns the unit's address.
 func (u *Unit) Start(t *testing.T, states map[string]string) netip.AddrPort {
 	t.Helper()
 	u.states, u.executing, u.executions = maps.Clone(states), map[string]string{}, map[string]wire.Execution{}
@@ -99,7 +98,7 @@ func (u *Unit) Start(t *testing.T, states map[string]string) netip.AddrPort {
 	return netip.MustParseAddrPort(srv.Listener.Addr().String())
 }
 
-// Executed returns what was run, each time it was.
+// Executed returns every operation that was run, in order and with repetitions.
 func (u *Unit) Executed() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -113,8 +112,7 @@ func (u *Unit) Signals() []string {
 	return slices.Clone(u.signals)
 }
 
-// Replace is what a new container at the same address is: another instance that
-// knows nothing.
+// Replace simulates a new container at the same address: another instance with an empty journal.
 func (u *Unit) Replace(instance string, states map[string]string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -137,7 +135,7 @@ func (u *Unit) appendLocked(e wire.Entry) uint64 {
 	return e.Seq
 }
 
-// Fall ends what a start of a component has left.
+// Fall ends the processes of a component's start.
 func (u *Unit) Fall(component string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -146,7 +144,7 @@ func (u *Unit) Fall(component string) {
 	u.appendLocked(wire.Entry{Kind: wire.EntryGone, Component: component, State: u.states[component], Why: "it died"})
 }
 
-// Execute begins an operation once.
+// Execute starts an operation once per id.
 func (u *Unit) Execute(_ context.Context, req wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -272,7 +270,7 @@ func (u *Unit) Execution(ctx context.Context, id string, wait time.Duration) (wi
 	}
 }
 
-// Cancel ends an execution and waits for that.
+// Cancel ends an execution and waits until it has ended.
 func (u *Unit) Cancel(ctx context.Context, id string) (wire.Execution, error) {
 	u.mu.Lock()
 	if cancel, ok := u.cancels[id]; ok {
@@ -283,7 +281,7 @@ func (u *Unit) Cancel(ctx context.Context, id string) (wire.Execution, error) {
 	return u.Execution(ctx, id, time.Hour)
 }
 
-// Identity says whose journal it is.
+// Identity returns the identity of the journal.
 func (u *Unit) Identity() wire.Identity {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -298,7 +296,7 @@ func (u *Unit) identity() wire.Identity {
 	return wire.Identity{Instance: u.Instance, Digest: u.Digest, Seq: uint64(len(u.entries)), Booted: time.Unix(1e9, 5), Labels: labels}
 }
 
-// hello is all that is to be known.
+// hello returns the first entry, with the complete state.
 func (u *Unit) hello() wire.Entry {
 	id := u.identity()
 	e := wire.Entry{Kind: wire.EntryHello, Seq: id.Seq, Instance: id.Instance, Time: time.Now(), Unit: &id}
@@ -314,7 +312,7 @@ func (u *Unit) hello() wire.Entry {
 	return e
 }
 
-// Components says where the components stand.
+// Components returns the states of the components.
 func (u *Unit) Components(processes bool) (wire.Snapshot, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

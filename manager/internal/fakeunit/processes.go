@@ -12,20 +12,20 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// State says that the unit works.
+// State reports that the unit is running.
 func (u *Unit) State() wire.DaemonState { return wire.DaemonRunning }
 
-// Healthy says that the unit works.
+// Healthy reports that the unit is healthy.
 func (u *Unit) Healthy() error { return nil }
 
-// knows reports whether a process is one of an operation.
+// knows reports whether a process belongs to an operation.
 func (u *Unit) knows(process string) bool {
 	component, op, _ := strings.Cut(process, ":")
 	_, ok := u.Operations[component][op]
 	return ok
 }
 
-// ProcessInfo returns what Supervisor would.
+// ProcessInfo returns the process information that Supervisor would return.
 func (u *Unit) ProcessInfo(_ context.Context, process string) (wire.ProcessInfo, error) {
 	if !u.knows(process) {
 		return wire.ProcessInfo{}, wire.NewFault(wire.BadName, process)
@@ -40,7 +40,7 @@ func (u *Unit) ProcessInfo(_ context.Context, process string) (wire.ProcessInfo,
 	return info, nil
 }
 
-// current returns the execution under way of a process.
+// current returns the running execution of a process.
 func (u *Unit) current(process string) (wire.Execution, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -66,10 +66,10 @@ func (u *Unit) StopProcess(ctx context.Context, process string, _ bool) ([]wire.
 	return nil, err
 }
 
-// ReloadConfig answers what the test says.
+// ReloadConfig returns the result that the test has set.
 func (u *Unit) ReloadConfig(context.Context) (unit.Differences, error) { return u.Reload, u.ReloadErr }
 
-// StopAllProcesses cancels all that run.
+// StopAllProcesses cancels all running executions.
 func (u *Unit) StopAllProcesses(ctx context.Context, _ bool) ([]wire.ProcessStatus, error) {
 	u.mu.Lock()
 	ids := []string{}
@@ -90,7 +90,7 @@ func (u *Unit) StopAllProcesses(ctx context.Context, _ bool) ([]wire.ProcessStat
 	return stopped, nil
 }
 
-// SignalProcess notes the signal.
+// SignalProcess records the signal.
 func (u *Unit) SignalProcess(_ context.Context, process, signal string) ([]wire.ProcessStatus, error) {
 	if _, running := u.current(process); !running {
 		return nil, wire.NewFault(wire.NotRunning, process)
@@ -137,7 +137,7 @@ func (u *Unit) TailProcessLog(process string, _ wire.Stream, offset, length int6
 	return tail, nil
 }
 
-// ProcessLogAfter is asked for the end only.
+// ProcessLogAfter supports only a request for the current end.
 func (u *Unit) ProcessLogAfter(_ context.Context, process string, _ wire.Stream, _ string, _ time.Duration) (unit.LogPage, error) {
 	return unit.LogPage{Next: fmt.Sprintf("aaaaaaaaaaaa.0.%d", len(u.Logs[process]))}, nil
 }

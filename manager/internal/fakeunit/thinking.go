@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Containers finds what the test says there is.
+// Containers are the containers that the test has set, by alias.
 type Containers map[string][]netip.AddrPort
 
 // Replicas implements the manager's Containers.
@@ -21,7 +21,7 @@ func (c Containers) Replicas(_ context.Context, alias string, _ int) ([]netip.Ad
 	return c[alias], nil
 }
 
-// Clients implements the manager's Containers: they are led to all.
+// Clients implements the manager's Containers: names resolve to all replicas.
 func (c Containers) Clients(context.Context, string) ([]netip.Addr, bool, error) {
 	return nil, true, nil
 }
@@ -80,7 +80,7 @@ func Thinking() *spec.Application {
 	}
 }
 
-// PasswordOf has the passwords of Thinking's units.
+// PasswordOf returns the passwords of Thinking's units.
 func PasswordOf(node string) []string {
 	return map[string][]string{"backend": {Password}, "frontend": {Password}}[node]
 }
