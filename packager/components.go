@@ -25,7 +25,7 @@ type Component struct {
 	Operations map[string]string `yaml:"operations,omitempty"` // a digest of each that has a script: the script's path, its inputs and limits
 }
 
-// describe says what the components are, for those who compare releases.
+// describe lists the components in the plan, so that releases can be compared.
 func (p *planner) describe() {
 	p.plan.Components = map[string]Component{}
 	for _, c := range p.public().Components {
@@ -61,7 +61,8 @@ func (p *planner) describe() {
 	}
 }
 
-// filesDigest returns a digest of a component's files, given those of its image, sorted.
+// filesDigest returns a digest of the component's files, selected from the sorted files of its
+// image.
 func filesDigest(archive fs.FS, files []File, component string) (string, error) {
 	sum, below := sha256.New(), appPath(component, "")
 	for _, f := range files {

@@ -45,8 +45,8 @@ func (p *planner) managerTLS(s *Service) {
 	}
 }
 
-// givenCertificate has the API be served with the user's certificate. Where its files
-// are is nobody's business afterwards: they are secrets of the application.
+// givenCertificate makes the manager serve the API with the user's certificate. The paths of its
+// files are removed from the configuration: the files become secrets of the application.
 func (p *planner) givenCertificate(s *Service) {
 	files := p.plan.Config.Manager.TLS
 	p.plan.Config.Manager.TLS = config.Certificate{}
@@ -104,8 +104,8 @@ func (p *Plan) CertificateNames() []string {
 	return names
 }
 
-// ManagerName is the host by which the manager is asked, so that its certificate is for
-// it: that of its own machine, if it can be.
+// ManagerName returns the host name under which clients reach the manager: a name in its
+// certificate, preferably the name of the manager's machine.
 func (p *Plan) ManagerName() string {
 	here := config.Host(p.Config.Manager.Bind)
 	names := p.CertificateNames()

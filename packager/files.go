@@ -69,9 +69,8 @@ func (t *tree) component(c spec.Component) error {
 	return errors.Join(problems...)
 }
 
-// beside adds a script and its folder. Of the archive's root, only the files
-// are added. TOSCA documents stay out: they are not part of a component, and may
-// hold what is to be a secret.
+// beside adds a script and its folder. From the archive's root, it adds only files. TOSCA
+// documents are excluded: they are not part of a component and may contain secrets.
 func (t *tree) beside(root, script string) error {
 	if _, err := fs.Stat(t.archive, script); err != nil {
 		return notInArchive(err)
@@ -163,7 +162,7 @@ func notInArchive(err error) error {
 	return err
 }
 
-// sorted returns the files, parents before what is in them.
+// sorted returns the files, each folder before its contents.
 func (t *tree) sorted() []File {
 	files := make([]File, 0, len(t.files))
 	for _, f := range t.files {

@@ -20,9 +20,8 @@ type HostPath struct {
 
 func (h HostPath) String() string { return fmt.Sprintf("%s, by %s", h.Path, h.User) }
 
-// hostPaths finds what the application uses of its host. An archive decides nothing about
-// machines: each path must be allowed by who packages it, on the command line or in
-// toskose.yml.
+// hostPaths finds the paths of the host that the application uses. An archive cannot grant access
+// to a host: the user must allow each path on the command line or in toskose.yml.
 func (p *planner) hostPaths(volumes []spec.Volume) {
 	for _, n := range p.app.Nodes {
 		for _, share := range n.Shares {

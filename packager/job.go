@@ -22,7 +22,7 @@ func (p *planner) jobOf(node string) *spec.Component {
 	return &components[i]
 }
 
-// checkJobs refuses job: true where a manager has to run the Task.
+// checkJobs rejects job: true on nodes whose Task needs the manager.
 func (p *planner) checkJobs() {
 	for _, n := range p.app.Nodes {
 		cfg := p.plan.Config.Nodes[n.Name]
@@ -121,7 +121,7 @@ func isImplemented(c spec.Component, o protocol.Operation) bool {
 	return false
 }
 
-// unitJob returns what a container's unit runs by itself; nil: nothing.
+// unitJob returns the job that the container's unit runs without a manager, or nil.
 func (p *planner) unitJob(node string) *spec.Job {
 	c := p.jobOf(node)
 	if c == nil {
@@ -149,7 +149,7 @@ func (p *planner) unitJob(node string) *spec.Job {
 	return &job
 }
 
-// asJob has an orchestrator run a container until it ends with 0.
+// asJob makes the orchestrator run the container until it exits with status 0.
 func (s *Service) asJob(c *spec.Component) {
 	task := *c.Task
 	s.Job = &Job{Name: c.Name, Task: task}

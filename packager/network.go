@@ -9,9 +9,8 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// aliases returns each node's names on the network besides its own: the alias
-// of its configuration, and those of its components that others dial. Names on
-// networks are not case-sensitive.
+// aliases returns each node's additional names on the network: its configured alias, and the names
+// of its components to which others connect. Names on networks are not case-sensitive.
 func (p *planner) aliases() map[string][]string {
 	dialled := map[string]bool{}
 	for _, n := range p.app.Nodes {

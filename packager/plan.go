@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// Plan is what is built and run for an application. Slices are
-// sorted by name unless a comment says otherwise.
+// Plan lists the images and services of an application. Slices are sorted by name unless a comment
+// says otherwise.
 type Plan struct {
 	App         string            // the application's name, valid as a stack and project name
 	Version     string            // of Toskose
@@ -138,8 +138,8 @@ func (p *Plan) TLS() bool {
 // Manager returns the manager's service.
 func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
 
-// Pinned returns the plan with other names for the images of its services: those by which
-// they stay what they are. pin returns one, and whom the image runs as if that is known.
+// Pinned returns the plan with immutable image names in its services. pin returns the immutable
+// name, and the image's user if known.
 func (p *Plan) Pinned(pin func(ref string) (name, user string)) *Plan {
 	pinned := *p
 	pinned.Services = slices.Clone(p.Services)
@@ -184,7 +184,7 @@ const (
 	UnitConfPath = "/toskose/unit/supervisord.conf"
 	// ContainerPath is the document of the container, which its unit reads beside supervisord.conf.
 	ContainerPath = "/toskose/unit/container.json"
-	// BaseCommandPath is a script that runs what the base runs by itself.
+	// BaseCommandPath is a script that runs the default command of the base image.
 	BaseCommandPath = "/toskose/unit/base-command"
 	AppsPath        = "/toskose/apps"
 	StatePath       = "/toskose/state"
@@ -255,8 +255,8 @@ const (
 	TLSAuthorityFile = "tls-ca.key" // the key that signs certificates; no container has it
 )
 
-// ProgramGrace is how many seconds a program has to end after its stop signal, unless
-// toskose.yml says otherwise.
+// ProgramGrace is the default number of seconds between a program's stop signal and its kill
+// signal.
 const ProgramGrace = 10
 
 // stopGrace is how many seconds the end of a container may take before its engine

@@ -39,7 +39,7 @@ func shellWords(text string) (string, error) {
 // seconds writes a duration.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
-// address writes a URL without white space; what is none stays as it is.
+// address removes white space from a URL; it returns other text unchanged.
 func address(text string) string {
 	if u, err := url.Parse(text); err == nil {
 		return u.String()

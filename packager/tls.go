@@ -10,8 +10,8 @@ import (
 // TLSAuthority is the secret with the certificate that signs all others.
 const TLSAuthority = "tls-ca.crt"
 
-// LocalName is a name that only the manager's certificate has: its port is published,
-// and it is asked from elsewhere by whatever name its machine has there.
+// LocalName is a name that only the manager's certificate has: clients outside the network reach
+// its published port under other names, and verify this one.
 const LocalName = config.LocalName
 
 // TLS is a certificate of the application's own authority, or its key. They are
