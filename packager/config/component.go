@@ -75,18 +75,18 @@ type Restart struct {
 	Attempts int `yaml:"attempts,omitempty" json:"attempts,omitempty"`
 }
 
-// What a component does while what it requires is away.
+// Values of while_away: the behaviour of a component while its requirement is unavailable.
 const (
 	WhileAwayKeep = "keep" // it runs on
 	WhileAwayDown = "down" // it is taken down, and up again
 )
 
-// Requirement says what a goal does about a requirement.
+// Requirement configures how a goal handles an unmet requirement.
 type Requirement struct {
 	WhileAway string `yaml:"while_away,omitempty" json:"while_away,omitempty"` // keep, the default, or down
 }
 
-// Operation says what the application does not say of an operation.
+// Operation holds the settings of an operation that the application does not define.
 type Operation struct {
 	Kind     string   `yaml:"kind,omitempty" json:"kind,omitempty"`         // run, start or stop; default: by its name
 	States   []string `yaml:"states,omitempty" json:"states,omitempty"`     // that it may run in, of one that no transition names

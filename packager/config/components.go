@@ -17,7 +17,7 @@ var (
 	outputs = []string{"prefixed", "json", "none"}
 	aways   = []string{WhileAwayKeep, WhileAwayDown}
 
-	// stopSignals are those that programs take as a request to end.
+	// stopSignals are the signals that programs treat as a request to exit.
 	stopSignals = []string{"TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH", "ABRT", "ALRM", "PIPE", "PWR"}
 
 	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
@@ -56,8 +56,8 @@ func (c *Config) house(target *Target) {
 	c.Components = nil
 }
 
-// checkComponents reports what is wrong with components at a path. They are those
-// of a node or, where that is empty, of any.
+// checkComponents reports invalid settings of the components at a path. node is the node of the
+// components, or empty if they may be on any node.
 func (d *decoder) checkComponents(path, node string, components map[string]Component, target *Target) {
 	for _, name := range keysOf(components) {
 		path := path + "." + name
@@ -79,7 +79,7 @@ func (d *decoder) checkComponents(path, node string, components map[string]Compo
 	}
 }
 
-// checkComponent reports what is wrong whatever the application is.
+// checkComponent reports invalid settings that do not depend on the application.
 func (d *decoder) checkComponent(path string, c Component) {
 	d.checkReadiness(path+".readiness", c.Readiness)
 	d.oneOf(path+".output", c.Output, outputs)
@@ -135,7 +135,7 @@ func (d *decoder) checkReadiness(path string, r Readiness) {
 	d.wait(path+".interval", r.Interval, leastWait)
 }
 
-// wait reports a duration that nobody can wait for.
+// wait reports a duration that cannot be waited for.
 func (d *decoder) wait(path, text string, least time.Duration) {
 	d.duration(path, text)
 	switch n, err := time.ParseDuration(text); {
@@ -170,7 +170,7 @@ func (d *decoder) attempts(path string, n int) {
 	}
 }
 
-// fits reports what the application does not have.
+// fits reports references to requirements and operations that the application does not have.
 func (d *decoder) fits(path string, c Component, t TargetComponent) {
 	for _, name := range keysOf(c.Requirements) {
 		at := path + ".requirements." + name

@@ -16,8 +16,8 @@ type Config struct {
 	Volumes    map[string]Volume    `yaml:"volumes,omitempty" json:"volumes,omitempty"`
 	// AllowHost are paths of the host that the application may use, with what is below them.
 	AllowHost []string `yaml:"allow_host,omitempty" json:"allow_host,omitempty"`
-	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, what must not be
-	// written in the clear.
+	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, the values that must not be
+	// written in plain text.
 	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`
 }
 
@@ -61,8 +61,8 @@ type Manager struct {
 	Docker Docker      `yaml:"docker,omitempty" json:"docker,omitzero"`
 }
 
-// Certificate names files in PEM, whose paths are relative to that of toskose.yml: a
-// certificate with those between it and the root, and its key.
+// Certificate names PEM files, relative to toskose.yml: a certificate with its intermediate
+// certificates, and its private key.
 type Certificate struct {
 	Certificate string `yaml:"certificate,omitempty" json:"certificate,omitempty"`
 	Key         string `yaml:"key,omitempty" json:"key,omitempty"`

@@ -12,7 +12,7 @@ type Deploy struct {
 	Labels         map[string]string `yaml:"labels,omitempty" json:"labels,omitempty"`
 }
 
-// Resources are what a container may take, and what is kept for it.
+// Resources are a container's resource limits and reservations.
 type Resources struct {
 	Limits       Amounts `yaml:"limits,omitempty" json:"limits,omitzero"`
 	Reservations Amounts `yaml:"reservations,omitempty" json:"reservations,omitzero"`
@@ -54,7 +54,7 @@ type Update struct {
 	Order           string   `yaml:"order,omitempty" json:"order,omitempty"` // stop-first or start-first
 }
 
-// Volume says what stores a volume. It wins over what the application says.
+// Volume configures the storage of a volume. It overrides the application's settings.
 type Volume struct {
 	Driver     string            `yaml:"driver,omitempty" json:"driver,omitempty"`
 	DriverOpts map[string]string `yaml:"driver_opts,omitempty" json:"driver_opts,omitempty"`

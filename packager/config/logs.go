@@ -27,8 +27,8 @@ const (
 	defaultFiles = 3
 	leastLog     = 64 << 10
 	streams      = 2
-	// A file rotates once it has its size, so it is larger by at most what the unit reads at
-	// once. Beside it is an index of times, a quarter of it or 64 KiB.
+	// A file rotates once it reaches its size, so it exceeds the size by at most one read of the
+	// unit. Each file has an index of times beside it: a quarter of its size or 64 KiB.
 	logPiece  = 256 << 10
 	indexPart = 4
 	leastLine = 64 << 10
@@ -40,9 +40,9 @@ func (l LogFile) room() int64 {
 	return int64(l.Backups+1) * (size + max(size/indexPart, leastLine))
 }
 
-// LogFiles returns when the logs of operations of a container rotate, which are given as
-// COMPONENT and OPERATION. Those without a size share what the others leave of the total.
-// enough is false where that is not as much as all of them need.
+// LogFiles returns the rotation settings of a container's operation logs; each operation is a pair
+// of COMPONENT and OPERATION. Logs without a size share the rest of the total equally. enough is
+// false if the total is smaller than the needed size.
 func (n Node) LogFiles(operations [][2]string) (files []LogFile, needed int64, enough bool) {
 	needed = UnitLog.room()
 	var sharing int64
@@ -101,7 +101,7 @@ func (d *decoder) checkLogs(path string, l Logs) {
 	}
 }
 
-// amount reports what is not a number of bytes.
+// amount reports text that is not a number of bytes.
 func (d *decoder) amount(path, text string, least int64) {
 	switch n, ok := Bytes(text); {
 	case text == "":

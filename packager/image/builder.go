@@ -1,8 +1,7 @@
-// Package image carries out the images of a plan: it finds or builds their
-// bases, puts Toskose's own binary and the application's files on each as
-// layers, and writes the results to an engine, to registries or to an OCI image
-// layout. Its goroutines build at the same time and end before Build returns;
-// that of Ask ends when it is stopped.
+// Package image builds the images of a plan: it finds or builds their base images, adds Toskose's
+// binary and the application's files as layers, and writes the results to an engine, to registries
+// or to an OCI image layout. Build runs its goroutines in parallel and waits for them; the
+// goroutine of Ask ends when the caller stops it.
 package image
 
 import (
@@ -126,7 +125,7 @@ func (b *Builder) registry() *source.Registry {
 	}
 }
 
-// pushAll pushes what the engine has.
+// pushAll pushes the images from the engine.
 func (b *Builder) pushAll(ctx context.Context, tasks []*task) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

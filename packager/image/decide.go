@@ -13,8 +13,8 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// task is what is done for an image of a plan. Build does it on each platform; a
-// dry run says it.
+// task describes how an image of a plan is made. Build executes it on each platform; a dry run
+// prints it.
 type task struct {
 	image    packager.Image
 	archive  *dockerfile.Context // what the base is built from; nil: it is there
@@ -29,7 +29,7 @@ type task struct {
 	written  bool                // the image goes elsewhere than to the engine
 }
 
-// decide decides what is done for the images of a plan, and asks nobody.
+// decide returns the tasks for the images of a plan without contacting an engine or registry.
 func (b *Builder) decide(plan *packager.Plan, archive fs.FS) ([]*task, error) {
 	tasks := make([]*task, len(plan.Images))
 	for i, image := range plan.Images {
@@ -80,7 +80,7 @@ func basesOf(tasks []*task) (refs []string) {
 	return refs
 }
 
-// DryRun says what Build would do, and asks nobody.
+// DryRun prints the steps of Build without contacting an engine or registry.
 func (b *Builder) DryRun(plan *packager.Plan, archive fs.FS) error {
 	tasks, err := b.decide(plan, archive)
 	if err != nil {

@@ -59,8 +59,8 @@ func (b *Builder) dockerOne(ctx context.Context, j *job, shared map[string]*laye
 	return nil
 }
 
-// prebuild has the engine build the base of a job from the archive. Also where
-// images are made here: what a Dockerfile runs takes an engine.
+// prebuild makes the engine build the base of a job from the archive. An engine is also needed
+// where images are made without a builder, as a Dockerfile runs commands.
 func (b *Builder) prebuild(ctx context.Context, f *finder, j *job) (source.Base, error) {
 	for _, ref := range j.archive.Parents {
 		if err := f.parent(ctx, ref, j.Platform); err != nil {
@@ -78,7 +78,7 @@ func (b *Builder) prebuild(ctx context.Context, f *finder, j *job) (source.Base,
 	return source.NewBase(ctx, ref, img, j.Platform)
 }
 
-// buildArchive builds what the archive has a Dockerfile of.
+// buildArchive builds an image from a Dockerfile in the archive.
 func (b *Builder) buildArchive(ctx context.Context, j *job, ref string) error {
 	began, before := time.Now(), b.engine.ID(ctx, ref)
 	opts := build.ImageBuildOptions{Dockerfile: j.archive.File, Labels: map[string]string{packager.LabelApp: j.App()}}
@@ -97,8 +97,7 @@ func (b *Builder) buildArchive(ctx context.Context, j *job, ref string) error {
 	return nil
 }
 
-// tail keeps the last lines of what a builder says: its error is only that a
-// command has failed.
+// tail keeps the last lines of a builder's output: its error only reports that a command failed.
 type tail struct {
 	most  int
 	lines []string

@@ -52,7 +52,7 @@ type Options struct {
 	platforms []v1.Platform // of Platforms
 }
 
-// Complete fills in what is left open, and refuses what means nothing.
+// Complete fills in defaults and rejects invalid options.
 func (o Options) Complete() (Options, error) {
 	o.Builder, o.Pull = cmp.Or(o.Builder, BuilderDocker), cmp.Or(o.Pull, PullMissing)
 	o.Output, o.Retry = cmp.Or(o.Output, Engine), cmp.Or(o.Retry, time.Second)

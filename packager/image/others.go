@@ -14,7 +14,7 @@ import (
 // asking is how long a registry has to say by what digest it knows an image.
 const asking = 10 * time.Second
 
-// others are the images of containers that nobody builds here.
+// others returns the images of containers that the plan does not build.
 func others(plan *packager.Plan) (refs []string) {
 	for _, s := range plan.Services {
 		built := slices.ContainsFunc(plan.Images, func(i packager.Image) bool { return i.Name == s.Image })

@@ -35,9 +35,9 @@ var (
 	managerBinary = ownBinary{"toskose-manager", packager.ManagerPath, "--manager-image", packager.ManagerUser}
 )
 
-// own returns the layer with a binary of Toskose's: from the user's image; from
-// the file at hand, of which the engine gets this version's image; or from that
-// image where there is no such file.
+// own returns the layer with a Toskose binary: from the user's image; from a local binary, which
+// in the engine becomes the image of this version; or, without a local binary, from the image of
+// this version.
 func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v1.Platform) (layer.Tree, error) {
 	if given != "" {
 		f, err := b.bases.Find(ctx, given, platform)

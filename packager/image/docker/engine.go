@@ -34,12 +34,12 @@ func (e *Engine) platform(p v1.Platform) string {
 	return ""
 }
 
-// cleaning is how long an engine has, after an interruption, to answer and to
-// remove what must not be left.
+// cleaning is how long the engine may take after an interruption to answer and to remove partial
+// results.
 const cleaning = time.Minute
 
-// Lasting is for what an engine has to finish, as it makes what it was asked
-// for, whether or not somebody waits: it ends a minute after ctx.
+// Lasting returns a context for work that the engine completes even if the caller stops waiting:
+// it ends a minute after ctx.
 func Lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cleaning, cancel) })

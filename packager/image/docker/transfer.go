@@ -137,8 +137,7 @@ func (e *Engine) push(ctx context.Context, name string) error {
 	}
 }
 
-// refused reports whether trying again is in vain. An engine passes on what the
-// registry said as text.
+// refused reports whether a retry cannot succeed. An engine passes on a registry's error as text.
 func refused(err error) bool {
 	text := strings.ToLower(err.Error())
 	for _, word := range []string{"denied", "unauthorized", "authentication required", "no basic auth", "forbidden", "does not exist", "no such host", "canceled"} {

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// The states of an image: what is being done to it, and then what it has become.
+// The states of an image: the current step, and then the result.
 const (
 	Pulling  = "pulling"  // by the engine
 	Packing  = "packing"  // its files are read, to know the layers they make

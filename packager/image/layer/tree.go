@@ -20,8 +20,8 @@ import (
 // same bytes. It is the earliest that a zip can hold.
 var Epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// The bits of a file's type that an engine writes into the mode of a layer's
-// entries, beside those of archive/tar.
+// File type bits that an engine adds to the mode of a layer's entries; archive/tar does not set
+// them.
 const (
 	typeFile   = 0o100000
 	typeFolder = 0o040000
@@ -37,8 +37,8 @@ type Entry struct {
 	Open func() (io.ReadCloser, error) // nil of a folder
 }
 
-// Tree is what one layer adds to an image: parents come before what is in
-// them, in the order of a walk through folders.
+// Tree holds the files that one layer adds to an image. Each folder comes before its contents, in
+// the order of fs.WalkDir.
 type Tree []Entry
 
 // Data is a file of root's with the given contents.
@@ -96,12 +96,11 @@ func (t Tree) WriteTar(ctx context.Context, w io.Writer) error {
 	return tw.Close()
 }
 
-// block is what a tar consists of.
+// block is the block size of a tar archive.
 const block = 512
 
-// piece is how much is written to a file at a time. As all pieces have the same
-// length, each begins where a page does: what the kernel would copy by itself is
-// behind a header and does not, which takes it half as long again.
+// piece is the size of writes to a file. Equal pieces keep every write aligned to a page. A direct
+// copy by the kernel would start behind a tar header, unaligned, and take 1.5 times as long.
 const piece = 256 << 10
 
 // WriteFile writes the same bytes as WriteTar to a file, whole or not at all.
@@ -183,7 +182,7 @@ func (t Tree) Bytes() int64 {
 	return total
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -30,8 +30,8 @@ type Image struct {
 	own      []*layer.Layer
 }
 
-// Assemble puts layers on a base, with a configuration to which it adds them.
-// Their digests are those of what is not compressed.
+// Assemble adds layers to a base, and their digests to the configuration. A configuration contains
+// digests of uncompressed layers.
 func Assemble(name string, platform v1.Platform, base source.Base, c *v1.ConfigFile, own []*layer.Layer) (*Image, error) {
 	for i, l := range own {
 		diffID, err := l.DiffID()
@@ -107,7 +107,7 @@ func (m *Image) makeManifest() ([]byte, error) {
 	return json.Marshal(manifest)
 }
 
-// imageCore is what the rest of v1.Image is made of.
+// imageCore implements the methods of v1.Image from which partial derives the others.
 type imageCore struct {
 	*Image
 	layers   func() ([]v1.Layer, error)
@@ -165,7 +165,7 @@ func indexOf(images []*Image) v1.ImageIndex {
 	return index
 }
 
-// manifest is what a name stands for: an image, or an index of several.
+// manifest is the target of a name: an image, or an index of several.
 type manifest interface {
 	Digest() (v1.Hash, error)
 	Size() (int64, error)

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Source is where images are: those to build upon, and those that run as they are.
+// Source finds images: bases to build on, and images that run unchanged.
 type Source interface {
 	Find(ctx context.Context, ref string, platform v1.Platform) (*Image, error)
 
@@ -27,7 +27,7 @@ type Source interface {
 	Known(ctx context.Context, ref string) (Known, error)
 }
 
-// Known is what is known of an image that is not built upon.
+// Known describes an image that runs unchanged.
 type Known struct {
 	Digest string // by which a registry has it
 	User   string // whom it runs as; empty: that is not known
@@ -65,7 +65,7 @@ type Image struct {
 	Layers func() ([]v1.Layer, error)                                // nothing is transferred before they are read
 	File   func(ctx context.Context, name string) (io.Reader, error) // of its file system
 
-	// Lacks returns those of some absolute paths that are not in its file system. It is
+	// Lacks returns the absolute paths that do not exist in its file system. It is
 	// nil where all layers would have to be read.
 	Lacks func(ctx context.Context, paths []string) ([]string, error)
 }
@@ -108,7 +108,7 @@ func NewBase(ctx context.Context, ref string, img *Image, platform v1.Platform) 
 	return Base{Image: img, Ref: ref, UID: uid}, nil
 }
 
-// platformOf is what an image is for; where it does not say, linux.
+// platformOf returns the platform of an image; its operating system defaults to linux.
 func platformOf(c *v1.ConfigFile) v1.Platform {
 	p := v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant}
 	if p.OS == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// The annotations by which the images of a layout are known: that of the
-// specification, and containerd's, which holds whole references only.
+// Annotations that name the images of a layout: the specification's, and containerd's, which holds
+// complete references only.
 const (
 	AnnotationRef  = "org.opencontainers.image.ref.name"
 	AnnotationName = "io.containerd.image.name"

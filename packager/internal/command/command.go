@@ -24,8 +24,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Run runs a command. Its error is an *Error, with what it printed on stderr; where nobody
-// reads its stdout, with that, too, and all of it is for debug, which may be nil.
+// Run runs a command. Its error is an *Error with the command's stderr. If the command's stdout is
+// not set, Run also captures stdout for the error, and copies both streams to debug, which may be
+// nil.
 func Run(cmd *exec.Cmd, debug io.Writer) error {
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -44,7 +45,7 @@ func Run(cmd *exec.Cmd, debug io.Writer) error {
 	return nil
 }
 
-// colors are what docker-compose prints even where it is no terminal.
+// colors are the escape sequences that docker-compose prints even if its output is not a terminal.
 var colors = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]|\r`)
 
 // LastLines returns the end of a text.

@@ -85,8 +85,8 @@ func archive(t *testing.T, files map[string]string) io.Reader {
 	return &buf
 }
 
-// Remove removes an image after the test, if it is there by then, and those that
-// packaging has given a tag of their own beside that name.
+// Remove removes an image after the test, if it exists, and the unique tags that packaging added
+// to it.
 func Remove(t *testing.T, cli *client.Client, ref string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -112,8 +112,8 @@ func Remove(t *testing.T, cli *client.Client, ref string) {
 	})
 }
 
-// RemoveUnnamed removes the images with a label that have no name, after the
-// test: a builder that was interrupted keeps those of the steps that it made.
+// RemoveUnnamed removes unnamed images with a label after the test: an interrupted builder leaves
+// the images of its completed steps.
 func RemoveUnnamed(t *testing.T, cli *client.Client, label string) {
 	t.Helper()
 	t.Cleanup(func() {
