@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// readAccess reads who may use the API: the files that the environment names.
+// readAccess reads the API's access rules from the files that the environment names.
 func readAccess(getenv func(string) string) (access.Options, error) {
 	var problems []error
 	opts := access.Options{First: getenv("TOSKOSE_MANAGER_USER")}

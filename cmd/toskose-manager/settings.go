@@ -32,7 +32,7 @@ stdout, stderr or a FILE.
 // resolves names.
 type paths struct{ app, resolver string }
 
-// settings is what the environment and the files that it names say.
+// settings holds the settings read from the environment and from the files that it names.
 type settings struct {
 	port      int
 	testing   bool

@@ -80,7 +80,7 @@ func readConfig(paths []string, target *config.Target) (cfg config.Config, err e
 	return cfg, nil
 }
 
-// mostOfAFile is what a file may have that a configuration names.
+// mostOfAFile is the maximum size of a file that a configuration names.
 const mostOfAFile = 1 << 20
 
 // beside reads the files that a configuration names, whose paths are relative to its own.

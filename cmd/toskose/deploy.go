@@ -121,8 +121,8 @@ func (f *deployFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.progress, "progress", progressAuto, "how to show progress: auto, tty and plain print a line for each step; json, an object per line")
 }
 
-// findRunning sets what is to be undeployed: a folder, or an application that runs, by its
-// name.
+// findRunning sets the application to undeploy, from a folder or from the name of a running
+// application.
 func (f *deployFlags) findRunning(ctx context.Context, env environment, engine *engineFlags, arg string) error {
 	info, err := os.Stat(arg)
 	folder := err == nil && info.IsDir()

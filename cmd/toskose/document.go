@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag/report"
 )
 
-// errInvalid ends a command that has already reported what is wrong.
+// errInvalid ends a command that has already reported the problems of a document.
 var errInvalid = errors.New("the document is not valid")
 
 // document is a FILE that a command inspects.

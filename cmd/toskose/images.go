@@ -54,7 +54,7 @@ func (f *imageFlags) validate() (err error) {
 	return checkProgress(f.progress)
 }
 
-// builder makes what builds the images. It knows what it made.
+// builder returns the image builder. It remembers the images that it built.
 func (f *imageFlags) builder(env environment, engine engineFlags, shown progress, docker *client.Client) (*image.Builder, error) {
 	opts := f.opts
 	opts.Version, opts.Binaries, opts.Keychain = built().version, env.binaries, authn.DefaultKeychain

@@ -1,5 +1,5 @@
-// Command toskose packages TOSCA applications so that each of their
-// components can be managed on its own, and deploys what it packaged.
+// Command toskose packages TOSCA applications so that each of their components can be managed on
+// its own, and deploys the packaged applications.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	os.Exit(code)
 }
 
-// environment is what a command uses of its process.
+// environment is the part of the process's environment that commands use.
 type environment struct {
 	in       io.Reader
 	out, err io.Writer

@@ -36,7 +36,7 @@ type file struct {
 	What string `json:"what"`
 }
 
-// summarise returns what was written and what to type next.
+// summarise returns the written files and the next commands to enter.
 func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	s := &summary{Kind: eventPackaged, Application: plan.App, Path: dir}
 	for _, i := range plan.Images {

@@ -9,10 +9,9 @@ import (
 	"github.com/toskose/toskose/internal/visible"
 )
 
-// Clean returns a writer for text that may contain what others have written: names, log
-// lines, error messages. It replaces everything that would make a terminal do something
-// else than show it: control characters, escape sequences, marks that change the direction
-// of a text. Line ends and tabs stay.
+// Clean returns a writer for untrusted text: names, log lines, error messages. It replaces
+// everything that a terminal would interpret instead of displaying: control characters, escape
+// sequences and bidirectional marks. Line ends and tabs stay.
 func Clean(w io.Writer) io.Writer {
 	if cleaned, ok := w.(*cleaner); ok {
 		return cleaned

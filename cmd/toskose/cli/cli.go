@@ -1,5 +1,5 @@
-// Package cli is what the commands of toskose have in common: where they print,
-// how their arguments are checked, and the code that the program exits with.
+// Package cli is shared by the commands of toskose: output streams, checks of arguments, and exit
+// codes.
 package cli
 
 import (

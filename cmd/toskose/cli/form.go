@@ -22,7 +22,7 @@ func (f *Form) String() string { return string(*f) }
 // Type is how the help calls the flag's value.
 func (*Form) Type() string { return "FORM" }
 
-// Set refuses what is no form.
+// Set rejects unknown forms.
 func (f *Form) Set(text string) error {
 	if form := Form(text); form != FormTable && form != FormJSON {
 		return fmt.Errorf("it is %s or %s", FormTable, FormJSON)

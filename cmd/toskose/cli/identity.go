@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Identity returns who runs this process: USER@HOST.
+// Identity returns USER@HOST for this process.
 func Identity() string {
 	name, host := "somebody", "somewhere"
 	if u, err := user.Current(); err == nil {

@@ -39,7 +39,7 @@ these themselves.`,
 	return cmd
 }
 
-// keeper is what the commands share.
+// keeper holds the state that the commands share.
 type keeper struct {
 	streams cli.Streams
 	environ []string

@@ -35,11 +35,11 @@ type Context struct {
 	CA   string `yaml:"ca,omitempty" json:"ca,omitempty"`
 	Cert string `yaml:"cert,omitempty" json:"cert,omitempty"`
 	Key  string `yaml:"key,omitempty" json:"key,omitempty"`
-	// ServerName is what the manager's certificate is for, where it is not the URL's host.
+	// ServerName is the name in the manager's certificate, if it differs from the URL's host.
 	ServerName string `yaml:"server_name,omitempty" json:"server_name,omitempty"`
 }
 
-// Access returns where the manager is, and who may ask it.
+// Access returns the manager's address and the credentials for it.
 func (c Context) Access() (at endpoint.Access, err error) {
 	if c.Dir != "" {
 		if at, err = endpoint.Of(c.Dir); err != nil {
@@ -86,8 +86,8 @@ func Find(environ []string) (Store, error) {
 	return Store{}, errors.New("there is no place for contexts: set TOSKOSE_CONFIG to a folder")
 }
 
-// Mounted is where containers of this user's applications mount their secrets on a single
-// engine; empty: there is no place for it.
+// Mounted returns the folder whose secrets the containers of this user's applications mount on a
+// single engine, or "" if there is no configuration folder.
 func Mounted(environ []string) string {
 	store, err := Find(environ)
 	if err != nil {
@@ -96,8 +96,7 @@ func Mounted(environ []string) string {
 	return filepath.Join(store.dir, "mounted")
 }
 
-// variable returns what an environment has by a name; of several the last, as os/exec
-// has it.
+// variable returns the value of an environment variable. As in os/exec, the last definition wins.
 func variable(environ []string, name string) string {
 	for _, pair := range slices.Backward(environ) {
 		if key, value, _ := strings.Cut(pair, "="); key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {

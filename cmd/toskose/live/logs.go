@@ -76,7 +76,7 @@ func logNames(app client.App, args []string) []string {
 	return all
 }
 
-// check parses the times, and refuses what the manager would refuse.
+// check parses the times, and rejects values that the manager would reject.
 func (l *logging) check(now time.Time) error {
 	for _, t := range []struct {
 		flag, text string

@@ -85,8 +85,8 @@ func inTheWay(ctx context.Context, c *client.Client, name string, t *client.Task
 	return all
 }
 
-// ended returns an error with the exit code of a failed task: that of its first failed index,
-// 128+n after signal n, else 1.
+// ended returns an error with the exit code of a failed task: the exit code of its first failed
+// index, 128+n after signal n, else 1.
 func ended(name string, t *client.Task) error {
 	if t.Phase != client.TaskFailed {
 		return nil

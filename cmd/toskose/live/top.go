@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/manager/client"
 )
 
-// usage is what a component uses on a replica.
+// usage is the resource usage of a component on a replica.
 type usage struct {
 	Node      string           `json:"node"`
 	Component string           `json:"component"` // empty: processes of none

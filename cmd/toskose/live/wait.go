@@ -103,7 +103,7 @@ func awaitStates(ctx context.Context, c *client.Client, names []string, state st
 // waited has the states to wait for, by name.
 type waited struct{ nodes, components map[string]string }
 
-// missed lists what is not in its state.
+// missed lists the nodes and components that have not reached their state.
 func (w waited) missed(app client.App) (all []string) {
 	for _, n := range app.Nodes {
 		if want := w.nodes[n.Name]; want != "" && n.State != want {

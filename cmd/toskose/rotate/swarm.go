@@ -65,7 +65,7 @@ func (c components) Drain(ctx context.Context, node string) (waits []string, err
 	return waiting(now), err
 }
 
-// waiting lists what keeps a drained node busy.
+// waiting lists the activities that keep a drained node busy.
 func waiting(now manager.Drain) (waits []string) {
 	for _, x := range now.Underway {
 		waits = append(waits, fmt.Sprintf("%s of %s runs", x.Operation, x.Component))

@@ -15,8 +15,8 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// place is where the users are: in the folder of an application, or in a file that is
-// somebody else's secret.
+// place is the location of the users: the folder of an application, or a file managed elsewhere as
+// a secret.
 type place struct{ dir, file string }
 
 func (p *place) path() string {

@@ -1,5 +1,5 @@
-// Package user has the commands that change who may use an application's manager. They
-// change a file; it is the manager that reads it again. They start no goroutines.
+// Package user provides the commands that manage the users of an application's manager. They
+// change a file that the manager reloads. They start no goroutines.
 package user
 
 import (
@@ -40,7 +40,7 @@ toskose.yml names is not among them, and may do everything.`,
 	return cmd
 }
 
-// session is what the commands share.
+// session holds the state that the commands share.
 type session struct {
 	place
 	streams cli.Streams
@@ -94,7 +94,8 @@ func fromStdin(cmd *cobra.Command, stdin *bool) {
 	cmd.Flags().BoolVar(stdin, "password-stdin", false, "read the password from the standard input (default: one is generated and printed)")
 }
 
-// withPassword changes the users by a password, which is printed if nobody chose it.
+// withPassword changes the users with a password from stdin, or with a generated one, which it
+// prints.
 func (s *session) withPassword(stdin bool, change func(*users.List, string) error) error {
 	password := rand.Text()
 	if stdin {
@@ -152,7 +153,7 @@ func newRm(s *session) *cobra.Command {
 	}
 }
 
-// listed is a user without what nobody needs to see.
+// listed is a user in the output of ls.
 type listed struct {
 	Name string     `json:"name"`
 	Role users.Role `json:"role"`

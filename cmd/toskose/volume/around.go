@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/packager/volumes"
 )
 
-// stopped is what was stopped, and has to be started again.
+// stopped lists everything that was stopped and must be started again.
 type stopped struct {
 	s          *session
 	p          place
@@ -30,8 +30,8 @@ type stopped struct {
 // startingAgain is how long that may take.
 const startingAgain = 5 * time.Minute
 
-// around calls a function while what uses the volumes is stopped, if it is to be, and starts
-// all of it again, whatever comes.
+// around calls a function while all users of the volumes are stopped, if --stop is given, and
+// starts them again even if the function fails.
 func (s *session) around(ctx context.Context, p place, all []volumes.Volume, flags copying, do func(context.Context) error) (err error) {
 	if !flags.stop {
 		return do(ctx)
@@ -206,8 +206,8 @@ func (w *stopped) run(ctx context.Context, c *client.Client, of client.Component
 	return nil
 }
 
-// startOne starts a component. It is refused while nothing offers what it requires, which
-// starts again at the same time, and while its stop, which was interrupted, is not done.
+// startOne starts a component. It retries while the start is refused: until the components that it
+// requires have started again, and until its interrupted stop has finished.
 func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Component) error {
 	for {
 		err := w.run(ctx, c, of, "start")

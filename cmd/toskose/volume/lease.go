@@ -20,8 +20,8 @@ const (
 	renewal   = 15 * time.Second
 )
 
-// stopID begins the ids of the executions by which components are stopped: they show, where
-// there is no goal, which components a killed command has left stopped.
+// stopID is the prefix of the ids of executions that stop components. Without a goal, these ids
+// show which components a killed command has left stopped.
 const stopID = "volume-stop-"
 
 var errLeaseLost = errors.New("the manager could not be reached for a minute, so that it may have started the components again")

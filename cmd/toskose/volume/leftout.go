@@ -10,8 +10,8 @@ import (
 	"github.com/toskose/toskose/packager/volumes"
 )
 
-// checkLeftOut lists what a backup lacks, and what is not known of it. The error names what
-// was not allowed.
+// checkLeftOut prints the entries that a backup omits or may contain in part. It fails if the user
+// did not allow all omissions.
 func (s *session) checkLeftOut(path string, all []volumes.Volume, copied map[string]volumes.Copied, allowed []string) error {
 	lacks := 0
 	for _, v := range all {
