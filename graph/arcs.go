@@ -19,7 +19,7 @@ const (
 	labelSize   = 11.0
 )
 
-// side is what is above or below the states of a diagram.
+// side is the area above or below the states of a diagram.
 type side struct{ arcs []*arc }
 
 // arc is an arrow between two states: up from one, along a line, down to the other.
@@ -110,9 +110,9 @@ func (s *side) stackLoops() {
 	}
 }
 
-// at returns the ends of arcs at a state, from the left to the right: those of arcs to the
-// left, the two of a loop, those of arcs to the right. Where arcs lead the same way, the
-// lower one is farther out, so that no other crosses it.
+// at returns the ends of arcs at a state from left to right: first the arcs to the left, then both
+// ends of a loop, then the arcs to the right. Among arcs in the same direction, lower arcs end
+// farther out, so that arcs do not cross.
 func (s *side) at(state int) (lefts, loop, rights []*float64) {
 	sorted := slices.Clone(s.arcs)
 	slices.SortStableFunc(sorted, func(a, b *arc) int { return cmp.Compare(a.level, b.level) })

@@ -53,8 +53,8 @@ func (e *edge) ends() (left, right *box) {
 	return e.from.top(), e.to.top()
 }
 
-// breakCycles reverses edges until there is no cycle, and returns the boxes in an
-// order in which every edge leads forward.
+// breakCycles reverses edges until the graph is acyclic, and returns the boxes in topological
+// order.
 func (p *piece) breakCycles(next map[*box][]*edge) []*box {
 	const open, done = 1, 2
 	state := map[*box]int{}

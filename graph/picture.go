@@ -5,8 +5,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Room is what a program needs, beside names, in the box of a component: it is at
-// least so wide, as a container is, and has so much below its name.
+// Room is the space that a program needs in a component's box: the minimum width, also of a
+// container, and the height below the name.
 type Room struct{ Width, Height float64 }
 
 // Picture is a topology that is laid out, for programs that draw it themselves. Lengths
@@ -32,7 +32,7 @@ type Box struct {
 	Band  float64  `json:"band"` // the height from the top that is its own, above what lies in it
 }
 
-// Edge leads from what requires to what is required.
+// Edge leads from the requiring box to the required one.
 type Edge struct {
 	From     string `json:"from"`
 	To       string `json:"to"`

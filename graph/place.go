@@ -26,8 +26,8 @@ func (p *piece) attach() {
 	}
 }
 
-// attachLoop assigns ports to an edge within one box, both on the right: those of
-// edges that lead up above all others, those of edges that lead down below.
+// attachLoop assigns both ports of an edge within one box to its right side: edges leading up go
+// above all others, edges leading down below.
 func (e *edge) attachLoop(ranks map[*box]float64) {
 	const beyond = 1e6
 	e.tail, e.head = &port{edge: e}, &port{edge: e}

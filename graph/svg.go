@@ -138,7 +138,7 @@ func (s *svgWriter) cylinder(b *box) {
 	s.line(`<path d="M%s,%s A%s,%d 0 0 0 %s,%s" class="volume"/>`, left, top, half, rim, right, top)
 }
 
-// edge draws an edge; its arrow is at what is required.
+// edge draws an edge, with its arrowhead at the required box.
 func (s *svgWriter) edge(e *edge) {
 	class, marker := "edge", e.relation.String()
 	if e.relation != connection {
@@ -148,7 +148,7 @@ func (s *svgWriter) edge(e *edge) {
 	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"><title>%s</title></path>`, e.path(), class, marker, escape(tip))
 }
 
-// path returns an edge's line, from what requires to what is required.
+// path returns an edge's line, from the requiring box to the required one.
 func (e *edge) path() string {
 	points := e.points()
 	if e.reversed {

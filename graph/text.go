@@ -6,8 +6,8 @@ import (
 	"github.com/toskose/toskose/internal/visible"
 )
 
-// widths are those of Helvetica's characters from the space on, in thousandths
-// of the size; Arial and Liberation Sans have the same.
+// widths are the widths of Helvetica's characters, starting at the space, in thousandths of the
+// font size; Arial and Liberation Sans have the same widths.
 var widths = [...]int{
 	278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
 	556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,

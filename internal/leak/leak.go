@@ -15,8 +15,7 @@ import (
 // patience is how long goroutines may take to end.
 const patience = time.Minute
 
-// Main is for TestMain: it runs the package's tests, and what is to be closed
-// after them.
+// Main is for TestMain: it runs the package's tests, then the functions in after.
 func Main(m *testing.M, after ...func()) {
 	code := m.Run()
 	for _, f := range after {

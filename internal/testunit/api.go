@@ -7,7 +7,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// server is what all of a unit's configurations begin with.
+// server is the start of each unit's configuration.
 const server = `[supervisord]
 nodaemon=true
 logfile=%[1]s/unit.log

@@ -56,8 +56,7 @@ func (u *Unit) start() {
 	AwaitHealth(u.t, u.Addr)
 }
 
-// Crash kills the unit and runs it again, on what is left of its files. Its programs
-// have to have ended by themselves.
+// Crash kills the unit and starts it again on its files. Its programs must have exited before.
 func (u *Unit) Crash() {
 	u.t.Helper()
 	u.Kill()
@@ -77,7 +76,8 @@ func (u *Unit) Kill() {
 	_ = u.process.end(syscall.SIGKILL) // its exit says that it was killed
 }
 
-// Process is one that runs until the test ends, which tells what it printed where it fails.
+// Process is a process that runs until the test ends. If the test fails, it logs the process's
+// output.
 type Process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
@@ -85,7 +85,7 @@ type Process struct {
 	ended  bool
 }
 
-// Start starts a process with variables beside those of the test.
+// Start starts a process with variables in addition to the environment of the test.
 func Start(t testing.TB, variables []string, words ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, cmd: exec.Command(words[0], words[1:]...)} //nolint:noctx // it is ended by TERM, as a container's is
@@ -114,7 +114,7 @@ func (p *Process) end(by os.Signal) error {
 	return p.cmd.Wait()
 }
 
-// AwaitHealth waits until something answers /healthz, whatever it says.
+// AwaitHealth waits until a server answers /healthz, with any status.
 func AwaitHealth(t testing.TB, addr netip.AddrPort) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

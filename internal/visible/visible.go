@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text replaces in a text what would make a terminal do something else than
-// show it: control characters but tabs, what turns the direction of a text, and
-// what nobody sees. What joins letters stays.
+// Text replaces characters that a terminal would interpret instead of displaying: control
+// characters except tabs, bidirectional marks and invisible characters. It keeps joiners.
 func Text(s string) string { return shown(s, "\t") }
 
 // Lines is Text for a text of several lines.

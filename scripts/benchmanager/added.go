@@ -45,8 +45,8 @@ type door struct {
 	client *http.Client
 }
 
-// requests measures what the manager adds to a request of a unit, and how many requests
-// it answers, beside few and many units.
+// requests measures the latency that the manager adds to a unit's requests, and the manager's
+// request rate, with few and many units.
 func (b *bench) requests(binary string, most int) error {
 	for _, count := range []int{1, 100, 1000} {
 		if count > most {
@@ -126,8 +126,8 @@ func (b *bench) measureDoor(ctx context.Context, d door, with string) error {
 	})
 }
 
-// added measures what is asked of the unit and of the manager by turns, so that both see
-// the same machine.
+// added alternates between requests to the unit and to the manager, so that both run under the
+// same conditions.
 func (b *bench) added(ctx context.Context, what string, direct, through func(ctx context.Context, n int) error) error {
 	var alone, both []time.Duration
 	for n := range pairs + 20 {
@@ -189,7 +189,7 @@ func (b *bench) rate(ctx context.Context, what string, callers int, goal float64
 	return err
 }
 
-// node is that of a caller's reads.
+// node returns the number of the node that a caller reads.
 func (d door) node(caller int) int { return caller % ((len(d.units.addrs) + perNode - 1) / perNode) }
 
 // operate runs an operation of a component of a unit by the manager, and waits for it.

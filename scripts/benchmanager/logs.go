@@ -21,7 +21,7 @@ const (
 	lineBytes = 200
 )
 
-// printer is a component that prints what is written to it, with who manages it.
+// printer is a component that prints the lines written to a pipe, with its unit and manager.
 type printer struct {
 	*single
 	served
@@ -72,7 +72,7 @@ func (b *bench) print(binary string) (*printer, error) {
 	return p, nil
 }
 
-// start has the component print what is written to a pipe.
+// start starts the component that prints the lines written to a pipe.
 func (p *printer) start(pipe string) error {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *printer) start(pipe string) error {
 	return err
 }
 
-// end ends those that follow, too.
+// end also ends the requests that follow the log.
 func (p *printer) end() {
 	p.stop()
 	if p.Server != nil {

@@ -113,7 +113,7 @@ func (b *bench) beginAgain() error {
 	return nil
 }
 
-// memory is that of this process, which is the manager's and a little more.
+// memory measures the memory of this process: the manager's and a little more.
 func (b *bench) memory() error {
 	debug.FreeOSMemory()
 	return b.resident("VmRSS", "resident memory", 150)
@@ -250,7 +250,7 @@ func (b *bench) idle(d time.Duration) error {
 	return nil
 }
 
-// passwordOf is that of each unit.
+// passwordOf returns the password that all units share.
 func passwordOf(string) []string { return []string{password} }
 
 // unit is how the manager reaches the units of every node.

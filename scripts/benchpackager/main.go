@@ -48,7 +48,7 @@ type measure struct {
 	take   func(ctx context.Context, b *bench) (result, error)
 }
 
-// result is what runs took, and what was to be reached.
+// result holds the measured durations and their limits.
 type result struct {
 	took   []time.Duration
 	goal   time.Duration // 0: none

@@ -106,7 +106,7 @@ func (b *bench) toLayout(ctx context.Context, archive string) (result, error) {
 	return result{took: []time.Duration{took}, memory: memory, limit: memoryLimit}, err
 }
 
-// removeImages removes what a run has built, with all of its layers.
+// removeImages removes the images of a run with all of their layers.
 func removeImages(ctx context.Context) error {
 	list, err := exec.CommandContext(ctx, "docker", "image", "ls", "--filter", "reference="+app+"-*", "--format", "{{.Repository}}:{{.Tag}}").Output()
 	if err != nil {

@@ -58,8 +58,8 @@ func (p *process) timed(method string, args ...any) (time.Duration, error) {
 // awaitState asks until a process is in a state.
 func (p *process) awaitState(name, state string) error { return p.pollState(name, state, 0) }
 
-// pollState is awaitState with a pause between two calls, where the answers
-// would cost more than what is measured.
+// pollState is awaitState with a pause between calls, for measurements that the calls would
+// distort.
 func (p *process) pollState(name, state string, pause time.Duration) error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		answer, err := p.call("supervisor.getProcessInfo", name)

@@ -298,8 +298,8 @@ func logging(cpu bool, others int) func(contender, string) (float64, error) {
 	}
 }
 
-// ceiling measures the chatty program with a reader that throws all of it away:
-// what the program and its pipe allow, whoever reads.
+// ceiling measures the chatty program with a reader that discards its output: the maximum rate of
+// the program and its pipe.
 func ceiling(c contender, _ string) (float64, error) {
 	if c.name != theUnit {
 		return 0, errNotApplicable

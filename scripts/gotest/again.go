@@ -14,9 +14,9 @@ type failure struct{ pkg, test string }
 // String names a test as messages do.
 func (f failure) String() string { return f.pkg + " " + f.test }
 
-// again runs the tests that failed once more, each alone, if they are no more than most.
-// One that passes then depends on what else ran: that is a fault of it, too, but not of
-// what it tests. A race, or a package that ended early, is never run again.
+// again runs the failed tests once more, each alone, if there are at most most. A test that then
+// passes depends on the tests beside it: this is a fault of the test, not of the tested code. A
+// race or a package that ended early is never rerun.
 func (r *report) again(most int, run func(failure, *report) error, out io.Writer) {
 	if len(r.failures) > most || len(r.broken) > 0 || r.raced {
 		return
