@@ -1,9 +1,8 @@
-// Package spec holds the application as it runs: plain data that says which nodes,
-// components, operations and volumes it has, what they require of each other, and how a
-// manager and its units run them. An Application is what the manager reads, a Container
-// what the unit of one container reads. Neither says how the application was written
-// down: package tosca makes an Application from TOSCA documents, and package packager
-// completes it from toskose.yml. The package does no input or output and starts no goroutine.
+// Package spec defines the application as it is run: plain data with its nodes, components,
+// operations and volumes, their requirements, and how a manager and its units run them. A manager
+// reads an Application; the unit of a container reads a Container. Neither depends on the source
+// format: package tosca converts TOSCA documents to an Application, and package packager completes
+// it from toskose.yml. The package does no input or output and starts no goroutine.
 package spec
 
 import (

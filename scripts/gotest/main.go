@@ -1,6 +1,6 @@
 // Command gotest runs `go test` and reports at the end which tests were skipped and why.
 //
-// 	gotest ARGUMENTS
+//	gotest ARGUMENTS
 //
 // It prints one line for each package, and the output of tests that fail or take long. With
 // CI=true, a skipped test is a failure, as all tests must run there; and up to two failed

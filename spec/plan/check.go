@@ -17,7 +17,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("step %d, %s: %s", r.Step, r.Operation, r.Reason)
 }
 
-// Outcome is what a plan leads to.
+// Outcome is the result of a plan.
 type Outcome struct {
 	Steps  []Step            // in the order of the plan
 	States map[string]string // by element

@@ -1,6 +1,6 @@
 package plan
 
-// direct orders one path of each element by who waits for whom.
+// direct orders one path of each element by the dependencies between their steps.
 type direct struct {
 	*world
 	ways   [][]move // by element
@@ -43,8 +43,8 @@ func (w *world) direct() (steps, cycle []step, ok bool) {
 	return d.sort()
 }
 
-// choose picks the path of each element: to its goal, through the states that
-// offer what the paths of others need.
+// choose selects the path of each element: to its goal, through the states that offer the
+// capabilities needed by other paths.
 func (d *direct) choose() bool {
 	n := len(d.elements)
 	offer, queue, queued := make([]set, n), make([]int, 0, n), make([]bool, n)

@@ -38,9 +38,9 @@ type move struct {
 	needs       set // of the transition, of those skipped, and of the target state
 }
 
-// kind is what elements with the same protocol and the same goal have in
-// common. Its states are those of the protocol, combined with whether the element
-// is open, where that matters, and with which of the operations that must run did.
+// kind is shared by elements with the same protocol and the same goal. Its states are those of the
+// protocol, combined with whether the element is open, where that matters, and with the operations
+// that must run and have run.
 type kind struct {
 	states   []string // the protocol's name of each state
 	index    map[localState]int
@@ -74,7 +74,7 @@ func (k *kind) start(initial, given string, closed bool) int {
 	return k.index[localState{given, false}]
 }
 
-// kindSpec is what a kind is made of.
+// kindSpec holds the values that determine a kind.
 type kindSpec struct {
 	element *Element
 	goal    string               // empty: none
@@ -248,8 +248,8 @@ func setOf(all, names []string) set {
 	return s
 }
 
-// usefulMoves drops moves that change nothing, and those that need more than
-// another one to the same state, or as much and come later.
+// usefulMoves drops moves that change nothing. Of moves to the same state, it drops a move whose
+// needs include those of another move, keeping the first of equal ones.
 func usefulMoves(moves []move, from int) []move {
 	var kept []move
 	for i, m := range moves {

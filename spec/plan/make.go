@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Make finds a plan. The error wraps ErrProblem when the problem is not valid, ErrImpossible when there is no plan, with the reasons, ErrLimit when
-// none was found within the limits, and the context's error when that was
-// cancelled. A plan that is not proven minimal says so.
+// Make finds a plan. The error wraps ErrProblem if the problem is invalid, ErrImpossible if there
+// is no plan, with the reasons, or ErrLimit if no plan was found within the limits; if the context
+// was cancelled, it wraps the context's error. The plan states whether it is proven minimal.
 func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 	w, err := compile(p)
 	if err != nil {

@@ -22,8 +22,8 @@ func suggestion(name string, known []string) string {
 	return ""
 }
 
-// requirementText says what an element requires of which other, with the name of
-// the capability where that is different.
+// requirementText describes a requirement of an element and its target, with the name of the
+// capability if it differs.
 func (w *world) requirementText(e *element, requirement int, on link) string {
 	name, of := e.reqs[requirement], w.elements[on.element].name
 	if name == on.name {

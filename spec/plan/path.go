@@ -11,8 +11,8 @@ type pathKey struct {
 	offer set
 }
 
-// path is a shortest path of one kind from a state to its goal, through states
-// that offer what others need.
+// path is a shortest path of a kind from a state to its goal, through states that offer
+// capabilities needed by other elements.
 type path struct {
 	possible bool
 	moves    []move
@@ -62,7 +62,7 @@ type walk struct {
 	traces map[place]*trace
 }
 
-// look adds what a state offers to what has been seen.
+// look returns the place of a state, with the state's capabilities added to those seen.
 func (w *walk) look(state, seen int) place {
 	for i, c := range w.offer {
 		if w.offers[state].has(c) {

@@ -13,8 +13,8 @@ type Element struct {
 	Name     string
 	Protocol protocol.Protocol
 	Bindings []Binding
-	// Unimplemented are the operations that do nothing. All others are run by
-	// somebody.
+	// Unimplemented are the operations that do nothing. All others have a
+	// script.
 	Unimplemented []protocol.Operation
 }
 
@@ -109,7 +109,7 @@ type Plan struct {
 	Levels     [][]Step `json:"levels"`          // by element within a level
 }
 
-// Minimal says what is proven of a plan.
+// Minimal states how far a plan is proven to be minimal.
 type Minimal struct {
 	Operations bool `json:"operations"` // no plan has fewer operations
 	Levels     bool `json:"levels"`     // of those with as few, no plan has fewer levels

@@ -47,8 +47,8 @@ func Up(elements []Element, given map[string]string) (goal map[string]string, no
 	return goal, notes
 }
 
-// advance moves those whose state does not offer what the states of others
-// require, and reports whether there was one.
+// advance moves elements whose state does not offer a capability that the states of others
+// require, and reports whether it moved any.
 func advance(elements []Element, goal, given map[string]string) bool {
 	needed := map[string][]string{}
 	for i := range elements {

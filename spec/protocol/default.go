@@ -81,8 +81,8 @@ func (p Protocol) WithFree(o Operation) Protocol {
 	return p
 }
 
-// Hosting returns a container's protocol with alive in every state that offers
-// host, as in the default one: what it hosts requires both.
+// Hosting returns a container's protocol with alive added to every state that offers host, as in
+// the default protocol: hosted components require both.
 func (p Protocol) Hosting() Protocol {
 	p.States = slices.Clone(p.States)
 	for i := range p.States {

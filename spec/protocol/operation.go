@@ -28,7 +28,7 @@ func ParseOperation(text string) (Operation, error) {
 	return Operation{text[:dot], text[dot+1:]}, nil
 }
 
-// Kind says what an operation does to the processes of its component.
+// Kind is the effect of an operation on the processes of its component.
 type Kind string
 
 // The kinds of operations.
@@ -39,7 +39,8 @@ const (
 	KindStop  Kind = "stop"  // ends what start left
 )
 
-// KindOf returns the kind of an operation: its own, or else that of its name.
+// KindOf returns the kind of an operation: the protocol's or, by default, the one implied by its
+// name.
 func (p Protocol) KindOf(o Operation) Kind {
 	if kind, own := p.Kinds[o.String()]; own {
 		return kind

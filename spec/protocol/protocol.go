@@ -19,8 +19,8 @@ type Protocol struct {
 	Transitions   []Transition   `json:"transitions"` // in the order they were written
 	FaultHandlers []FaultHandler `json:"fault_handlers,omitempty"`
 	Free          []Free         `json:"free,omitempty"` // sorted by operation
-	// Kinds are those of operations, by their full names, that are not what their names
-	// say.
+	// Kinds are the kinds of operations, by full name, that differ from the ones implied by their
+	// names.
 	Kinds map[string]Kind `json:"kinds,omitempty"`
 }
 
@@ -101,8 +101,8 @@ func (p Protocol) StateNames() []string {
 	return names
 }
 
-// Operations returns every operation of the protocol once, in the order written,
-// those that are free last.
+// Operations returns every operation of the protocol once, in the order written, with free
+// operations last.
 func (p Protocol) Operations() []Operation {
 	var all []Operation
 	add := func(o Operation) {
@@ -122,10 +122,9 @@ func (p Protocol) Operations() []Operation {
 // Validate returns everything that is wrong with a protocol, joined.
 func (p Protocol) Validate() error { return errors.Join(p.Problems()...) }
 
-// Problems returns everything that is wrong with a protocol: names that are
-// empty or not defined, states with the same name, and what is ambiguous: two
-// transitions from one state by one operation, or two fault handlers of one
-// state.
+// Problems returns all errors in a protocol: names that are empty or not defined, states with the
+// same name, and ambiguity: two transitions from one state by one operation, or two fault handlers
+// of one state.
 func (p Protocol) Problems() []error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

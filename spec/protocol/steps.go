@@ -2,9 +2,8 @@ package protocol
 
 import "slices"
 
-// Step is what an operation does in a state: it makes a transition, which
-// leaves that state or one that is reached by skipping operations that are not
-// implemented.
+// Step is the effect of an operation in a state: it makes a transition from that state, or from a
+// state reached by skipping operations that are not implemented.
 type Step struct {
 	Transition
 	Skipped []Transition // in order
@@ -79,9 +78,9 @@ type Doubt struct {
 	Taken, Other string
 }
 
-// Doubts returns what is ambiguous where operations are skipped: Allowed has
-// one of two targets. Each pair is returned once, for the first state, from the
-// initial one on.
+// Doubts returns the ambiguous operations when operations are skipped: Allowed then picks one of
+// two targets. Each pair is returned once, for the first state in which it occurs, beginning with
+// the initial one.
 func (p Protocol) Doubts(implemented func(Operation) bool) []Doubt {
 	var all []Doubt
 	known := map[Doubt]bool{}
