@@ -167,7 +167,7 @@ func (p *parser) listener(sec *section, name string) {
 	p.config.Listeners = append(p.config.Listeners, l)
 }
 
-// order sorts what is in the order of the file until here.
+// order sorts programs, groups and listeners, which are in file order until then.
 func (p *parser) order() {
 	c := p.config
 	byPriority := func(programs []Program) {

@@ -9,10 +9,9 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Config is a complete configuration: every default filled in, every name
-// expanded, every path absolute, every user looked up. The same files and
-// environment yield the same Config, so that reflect.DeepEqual shows what a reload
-// changes, but for the digest.
+// Config is a complete configuration: every default filled in, every name expanded, every path
+// absolute, every user looked up. The same files and environment yield the same Config, so
+// reflect.DeepEqual detects the changes of a reload, apart from the digest.
 type Config struct {
 	File        string         // absolute path of the file that was read
 	Digest      string         `json:"-"` // SHA-256 of its content, of the files that it includes and of the container's document, in hexadecimal
@@ -54,7 +53,7 @@ type Supervisord struct {
 	MinProcs    int
 	NoCleanup   bool   // keep the AUTO logs of an earlier run
 	ChildLogDir string // where AUTO logs go
-	User        *User  // nil: whoever started the unit
+	User        *User  // nil: the user who started the unit
 	Directory   string // of a daemon, which the unit never is; it has to exist
 	StripANSI   bool
 	Environment map[string]string // already part of each Program's
@@ -66,7 +65,7 @@ type Supervisord struct {
 	Job         *spec.Job `json:",omitempty"` // of the container's document, or toskose_job; nil: operations run on request
 }
 
-// LogToSyslog stands for /dev/log in the place of a file.
+// LogToSyslog is the log file name that selects /dev/log.
 const LogToSyslog = "syslog"
 
 // LogLevel is a loglevel by Supervisor's names.
@@ -175,7 +174,7 @@ type Program struct {
 	Socket    *Socket  `json:",omitempty"` // its standard input, of an [fcgi-program:x]
 	ServerURL string   // empty: AUTO
 
-	// Environment is that of [supervisord] and the program's own, which takes
+	// Environment combines the environments of [supervisord] and of the program, which takes
 	// precedence. It does not include what the unit itself inherited.
 	Environment map[string]string
 
@@ -212,13 +211,13 @@ type Program struct {
 // FullName is GROUP:NAME.
 func (p *Program) FullName() string { return p.Group + ":" + p.Name }
 
-// OneShot reports whether the program is meant to end by itself, so that what
-// comes after it waits for its end.
+// OneShot reports whether the program is expected to exit, so that programs ordered after it wait
+// for its exit.
 func (p *Program) OneShot() bool {
 	return p.Autorestart == RestartNever && p.StartSecs == 0 && p.Ready == nil
 }
 
-// LogKind says where a stream of a process goes.
+// LogKind is the destination of an output stream.
 type LogKind int
 
 // The kinds of logs.
@@ -228,7 +227,7 @@ const (
 	LogFile                // to Path
 )
 
-// Log is where one output stream of a process goes.
+// Log is the log of an output stream of a process.
 type Log struct {
 	Kind     LogKind
 	Path     string // of LogFile; /dev/stdout and /dev/stderr are the unit's own
@@ -240,7 +239,8 @@ type Log struct {
 	Syslog          bool  // a copy to /dev/log, where that exists
 }
 
-// User is who a process runs as, as /etc/passwd and /etc/group have it.
+// User is the user that a process runs as, with its groups, according to /etc/passwd and
+// /etc/group.
 type User struct {
 	Name   string // empty: a number that /etc/passwd does not have
 	UID    int

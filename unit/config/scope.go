@@ -69,8 +69,8 @@ func (s *scope) accept(keys ...string) {
 	}
 }
 
-// written returns a key's text as in the file. Only this goes into messages: what it
-// expands to may be a secret of the environment.
+// written returns a key's text as in the file. Messages contain only this text: its expansion may
+// contain a secret of the environment.
 func (s *scope) written(key string) (*value, bool) {
 	s.used[key] = true
 	return s.doc.lookup(s.sec, key)
@@ -299,7 +299,7 @@ func (s *scope) finish() {
 	}
 }
 
-// checkName returns what is wrong with the name of a process or group.
+// checkName returns the error in the name of a process or group, or "".
 func checkName(name string) string {
 	switch {
 	case name == "":

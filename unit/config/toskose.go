@@ -63,7 +63,7 @@ func (s *scope) toskose(p *Program, grouped bool, count int) {
 	}
 }
 
-// operation checks what makes a program an operation.
+// operation checks the keys of a program that is an operation.
 func (s *scope) operation(p *Program, count int) {
 	switch p.Kind {
 	case protocol.KindRun, protocol.KindStart, protocol.KindStop, protocol.KindNone:
