@@ -20,7 +20,7 @@ const (
 // expiresSoon is how long before its end a certificate is warned of.
 const expiresSoon = 30 * 24 * time.Hour
 
-// managerTLS has the manager's API be served over TLS, and units be asked so.
+// managerTLS configures TLS for the manager's API and for its connections to units.
 func (p *planner) managerTLS(s *Service) {
 	cfg := &p.plan.Config.Manager
 	if !p.opts.TLS {
@@ -57,7 +57,7 @@ func (p *planner) givenCertificate(s *Service) {
 		return
 	}
 	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil { // which says nothing of the key
+	if err != nil { // the error does not contain the key
 		p.report("manager.tls: %s and %s cannot be used: %w", files.Certificate, files.Key, err)
 		return
 	}

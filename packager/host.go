@@ -15,7 +15,7 @@ import (
 // device, the engine's socket. Who can write there may take over the machine.
 type HostPath struct {
 	Path string `yaml:"path" json:"path"`
-	User string `yaml:"user" json:"user"` // the container or volume that uses it, for people
+	User string `yaml:"user" json:"user"` // the container or volume that uses it, for display
 }
 
 func (h HostPath) String() string { return fmt.Sprintf("%s, by %s", h.Path, h.User) }
@@ -33,7 +33,7 @@ func (p *planner) hostPaths(volumes []spec.Volume) {
 		planned := volume(v, cfg)
 		for _, option := range hostOptions(planned.Options) {
 			used := HostPath{planned.Options[option], fmt.Sprintf("volume %q", v.Name)}
-			if cfg.DriverOpts[option] != "" { // toskose.yml says so itself
+			if cfg.DriverOpts[option] != "" { // overridden by toskose.yml
 				p.plan.Host = append(p.plan.Host, used)
 				continue
 			}

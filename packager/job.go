@@ -8,8 +8,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// jobOf returns the Task that a container is there for, where toskose.yml says that it
-// is run without the manager; nil: it is not.
+// jobOf returns the Task of a container that toskose.yml configures to run without the manager, or
+// nil.
 func (p *planner) jobOf(node string) *spec.Component {
 	if !p.plan.Config.Nodes[node].Job {
 		return nil
@@ -17,7 +17,7 @@ func (p *planner) jobOf(node string) *spec.Component {
 	components := p.components(node)
 	i := slices.IndexFunc(components, func(c spec.Component) bool { return c.Task != nil })
 	if i < 0 {
-		return nil // said so
+		return nil // already reported
 	}
 	return &components[i]
 }
@@ -74,7 +74,7 @@ func (p *planner) checkAlone(node string, own []string) {
 	}
 }
 
-// hostsOf returns the components that one is hosted on, the outermost first.
+// hostsOf returns the hosts of a component, the outermost first.
 func (p *planner) hostsOf(c spec.Component) []string {
 	var all []string
 	for i := 0; i >= 0; {
@@ -156,13 +156,13 @@ func (s *Service) asJob(c *spec.Component) {
 	if r := &s.Deploy.RestartPolicy; *r == (config.RestartPolicy{}) {
 		r.Condition = "on-failure"
 		if r.MaxAttempts = &task.BackoffLimit; task.BackoffLimit == 0 {
-			*r = config.RestartPolicy{Condition: "none"} // 0 is no limit to Docker
+			*r = config.RestartPolicy{Condition: "none"} // Docker treats 0 as no limit
 		}
 	}
 }
 
-// withoutJobs leaves out the components that no manager runs: to it, their containers
-// are the orchestrator's, like those without components.
+// withoutJobs removes the components that run without the manager: the manager treats their
+// containers as standalone ones.
 func (p *planner) withoutJobs(app *spec.Application) {
 	gone := map[string]bool{}
 	app.Components = slices.DeleteFunc(app.Components, func(c spec.Component) bool {

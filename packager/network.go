@@ -54,9 +54,8 @@ func (p *planner) aliases() map[string][]string {
 	return out
 }
 
-// dependsOn orders services after what their containers and components depend
-// on and dial. An edge that would close a cycle is left out, which engines
-// refuse: an order between containers that need each other there is none.
+// dependsOn orders each service after the services that its container and components depend on and
+// connect to. It omits an edge that would close a cycle, since engines reject cycles.
 func dependsOn(app *spec.Application, services []Service) {
 	nodeOf := map[string]string{}
 	for _, n := range app.Nodes {

@@ -21,9 +21,9 @@ import (
 // Options are the inputs of a plan besides the application and its configuration.
 type Options struct {
 	Version   string                            // of Toskose
-	Places    tosca.Places                      // where the archive says what is reported; nil: not known
-	AllowHost []string                          // paths of the host that the application may use, with what is below them
-	TLS       bool                              // manager and units speak TLS, with certificates of the application's own
+	Places    tosca.Places                      // positions in the archive for messages; nil: not known
+	AllowHost []string                          // paths of the host that the application may use, including paths below them
+	TLS       bool                              // manager and units use TLS, with certificates of the application's own authority
 	Now       time.Time                         // certificates are warned of that are not valid then
 	Read      func(name string) ([]byte, error) // reads a file that toskose.yml names; nil: there are none
 }
@@ -59,9 +59,8 @@ func hosts(app *spec.Application, node string) bool {
 	return slices.ContainsFunc(app.Components, func(c spec.Component) bool { return c.Node == node })
 }
 
-// New makes the plan for an application. archive holds its files at their
-// paths; cfg is what config.Decode returned for TargetOf(app), or empty. The
-// error joins all that cannot be packaged.
+// New makes the plan for an application. archive contains the application's files; cfg is the
+// result of config.Decode for TargetOf(app), or empty. The error joins all problems.
 func New(app *spec.Application, archive fs.FS, cfg config.Config, opts Options) (*Plan, error) {
 	name, err := projectName(app.Name)
 	if err != nil {

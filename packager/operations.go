@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// components returns what toskose.yml may say of components.
+// components returns the component settings that toskose.yml may contain.
 func components(app *spec.Application) map[string]config.TargetComponent {
 	all := map[string]config.TargetComponent{}
 	for _, c := range app.Components {

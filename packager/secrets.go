@@ -123,8 +123,8 @@ func (p *planner) secretFiles(s *Service, components []spec.Component) {
 	s.Secrets = slices.Compact(s.Secrets)
 }
 
-// public returns the application without its secrets, for the manager, which
-// does not need the values of the topology's inputs: secrets come from them.
+// public returns the application without its secrets, for the manager. It also omits the values of
+// the topology's inputs, from which secrets come.
 func (p *planner) public() *spec.Application {
 	app := *p.app
 	app.Nodes = slices.Clone(app.Nodes)

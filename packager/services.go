@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// node plans a container: its service, and its image where it is toskosed.
+// node plans a container: its service and, if it is toskosed, its image.
 func (p *planner) node(n *spec.Node, aliases []string) {
 	s := Service{
 		Name: n.Name, Image: n.Image.Name, Aliases: aliases, Env: map[string]string{},
@@ -52,8 +52,7 @@ func (p *planner) node(n *spec.Node, aliases []string) {
 	p.plan.Services = append(p.plan.Services, s)
 }
 
-// alone plans the image of a standalone container, where it is built from the
-// archive.
+// alone plans the image of a standalone container if it is built from the archive.
 func (p *planner) alone(s *Service, n *spec.Node) {
 	if !isBuilt(*n) {
 		return

@@ -19,7 +19,7 @@ import (
 // unitConf is the data of the template of supervisord.conf.
 type unitConf struct {
 	App, Node  string
-	Output     string // of all programs but those that have their own
+	Output     string // default for all programs
 	Unmarked   bool   // in their coredump_filter
 	TLS        *unitTLS
 	UnitLog    config.LogFile

@@ -30,7 +30,7 @@ const (
 	mostWait  = 1e9 * time.Second
 )
 
-// ParseDuration returns a duration as toskose.yml has it; 0 where there is none.
+// ParseDuration returns the value of a duration in toskose.yml, or 0 if it is empty.
 func ParseDuration(text string) time.Duration {
 	d, _ := time.ParseDuration(text) // checked when it was read
 	return d
@@ -139,7 +139,7 @@ func (d *decoder) checkReadiness(path string, r Readiness) {
 func (d *decoder) wait(path, text string, least time.Duration) {
 	d.duration(path, text)
 	switch n, err := time.ParseDuration(text); {
-	case err != nil || n < 0: // it is said, or there is none
+	case err != nil || n < 0: // already reported, or empty
 	case n < least:
 		d.reportAt(path, "%q is less than %s", text, least)
 	case n > mostWait:
@@ -159,8 +159,8 @@ func (d *decoder) atLeastOne(path string, n int) {
 	}
 }
 
-// MaxAttempts is the most attempts of an operation: the manager counts as many, in
-// what units and it remember.
+// MaxAttempts is the maximum number of attempts of an operation: the manager counts up to as many
+// in the history that it and the units keep.
 const MaxAttempts = 16
 
 func (d *decoder) attempts(path string, n int) {

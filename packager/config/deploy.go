@@ -25,7 +25,7 @@ type Amounts struct {
 	Memory string `yaml:"memory,omitempty" json:"memory,omitempty"`
 }
 
-// Placement says which machines a container may run on.
+// Placement restricts the machines that a container may run on.
 type Placement struct {
 	Constraints []string     `yaml:"constraints,omitempty" json:"constraints,omitempty"`
 	Preferences []Preference `yaml:"preferences,omitempty" json:"preferences,omitempty"`
@@ -36,7 +36,7 @@ type Preference struct {
 	Spread string `yaml:"spread,omitempty" json:"spread,omitempty"`
 }
 
-// RestartPolicy says when a container that has ended is replaced.
+// RestartPolicy defines when an exited container is restarted.
 type RestartPolicy struct {
 	Condition   string `yaml:"condition,omitempty" json:"condition,omitempty"` // none, on-failure or any
 	Delay       string `yaml:"delay,omitempty" json:"delay,omitempty"`
@@ -44,7 +44,7 @@ type RestartPolicy struct {
 	Window      string `yaml:"window,omitempty" json:"window,omitempty"`
 }
 
-// Update says how replicas are replaced by newer ones, or by older ones again.
+// Update configures how replicas are updated or rolled back.
 type Update struct {
 	Parallelism     *int     `yaml:"parallelism,omitempty" json:"parallelism,omitempty"` // 0: all at once
 	Delay           string   `yaml:"delay,omitempty" json:"delay,omitempty"`

@@ -4,10 +4,10 @@ import "cmp"
 
 // Room is how much of a container's disk its log files may take.
 type Room struct {
-	Total string `yaml:"total,omitempty" json:"total,omitempty"` // with those of the unit; default: 256m or, if that is too little, what they need
+	Total string `yaml:"total,omitempty" json:"total,omitempty"` // including the unit's; default: 256m, or more if needed
 }
 
-// Logs says when the log files of operations rotate: one of each stream.
+// Logs configures the rotation of an operation's log files: one file for each stream.
 type Logs struct {
 	Size  string `yaml:"size,omitempty" json:"size,omitempty"`   // of a file; default: a share of the container's total
 	Files int    `yaml:"files,omitempty" json:"files,omitempty"` // that are kept of each, the one that is written among them; default: 3
