@@ -21,7 +21,7 @@ func (b *Builder) directAll(ctx context.Context, jobs []*job, images int) error 
 	if err != nil {
 		return err
 	}
-	defer out.Abort() // of what was not committed
+	defer out.Abort() // removes uncommitted images
 	shared := b.sharedLayers(ctx, jobs)
 	all := slices.Collect(slices.Chunk(jobs, len(jobs)/images))
 	alike := func(same []*job) string {
@@ -56,8 +56,8 @@ func (b *Builder) output() (sink.Sink, error) {
 
 func (b *Builder) toEngine() sink.Sink { return &sink.Engine{Engine: b.engine} }
 
-// sharedLayers makes one layer of each tree that jobs have in common, so that
-// it is read and compressed once.
+// sharedLayers makes one layer of each tree that several jobs share, so that it is read and
+// compressed once.
 func (b *Builder) sharedLayers(ctx context.Context, jobs []*job) map[string]*layer.Layer {
 	shared := map[string]*layer.Layer{}
 	for _, j := range jobs {
@@ -171,7 +171,7 @@ func (b *Builder) has(ctx context.Context, j *job, own string) (bool, error) {
 func (b *Builder) sayBuilt(jobs []*job, took time.Duration) {
 	j := jobs[0]
 	if !j.layers {
-		return // that is said where it was built
+		return // the build has already reported it
 	}
 	grows, text := j.Growth()
 	e := event.Event{Image: j.image.Name, State: event.Built, Base: j.Base.Ref, Seconds: took.Seconds(), Grows: grows}

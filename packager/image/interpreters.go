@@ -42,7 +42,7 @@ func (b *Builder) warnOfInterpreters(ctx context.Context, jobs []*job, archive f
 	}
 }
 
-// lacking returns the files that a base lacks of all that run the scripts of its jobs.
+// lacking returns the interpreters of the jobs' scripts that do not exist in a base.
 func (b *Builder) lacking(ctx context.Context, base *source.Image, jobs []*job, archive fs.FS) map[string]bool {
 	wanted := map[string]bool{}
 	for _, j := range jobs {
@@ -76,7 +76,7 @@ func (b *Builder) lacking(ctx context.Context, base *source.Image, jobs []*job, 
 func interpretersOf(archive fs.FS, script string, j *job) []interpreter {
 	f, err := archive.Open(script)
 	if err != nil {
-		return nil // said elsewhere
+		return nil // already reported
 	}
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, maxFirstLine)).ReadString('\n')

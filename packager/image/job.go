@@ -21,8 +21,8 @@ type job struct {
 	platforms int // for how many it is done
 }
 
-// prepare finds all that is built upon, each once, at the same time. The
-// context is not the group's, which ends with it: layers are read later.
+// prepare finds the inputs of all images concurrently, each once. It does not pass on the group's
+// context, which ends when the group does: layers are read later.
 func (b *Builder) prepare(ctx context.Context, tasks []*task, platforms []v1.Platform) ([]*job, error) {
 	f := &finder{b: b}
 	jobs := make([]*job, len(tasks)*len(platforms))

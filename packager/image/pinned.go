@@ -13,16 +13,16 @@ import (
 	"github.com/toskose/toskose/packager/image/sink"
 )
 
-// about is what manifests say of an image.
+// about holds the properties of an image used in manifests.
 type about struct {
-	name string // by which it stays what it is; otherwise the plan's
-	user string // whom it runs as; empty: that is not known
+	name string // immutable name; otherwise the plan's
+	user string // the user that it runs as; empty: not known
 	uid  string // the number of that user; empty: that is not known
 }
 
-// Pinned returns the name of an image that stays what Build has made or found: one that
-// was built has a tag of its own, another a digest. Where there is neither, it is ref.
-// user is whom the image runs as; empty where that is not known.
+// Pinned returns an immutable name of an image that Build has made or found: a unique tag for a
+// built image, a digest for others, or ref if neither is known. user is the user that the image
+// runs as, or empty if it is not known.
 func (b *Builder) Pinned(ref string) (name, user string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

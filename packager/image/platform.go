@@ -29,7 +29,7 @@ func (b *Builder) Ask(ctx context.Context) (stop func()) {
 	}
 }
 
-// ask asks the engine once for the architecture that it is for.
+// ask queries the engine's architecture, once.
 func (b *Builder) ask(ctx context.Context) (string, error) {
 	return b.architecture.Do("", func() (string, error) {
 		version, err := b.engine.Client.ServerVersion(ctx)
@@ -44,7 +44,7 @@ func (b *Builder) platforms(ctx context.Context, plan *packager.Plan) ([]v1.Plat
 	uses := b.opts.usesEngine() || slices.ContainsFunc(plan.Images, func(i packager.Image) bool { return i.Dockerfile != "" })
 	switch {
 	case len(platforms) > 0 && uses:
-		_, err = b.engine.Client.Ping(ctx) // which says at once whether it is there
+		_, err = b.engine.Client.Ping(ctx) // which fails at once if the engine is not running
 	case len(platforms) == 0:
 		architecture := runtime.GOARCH
 		if uses {

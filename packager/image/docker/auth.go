@@ -71,8 +71,7 @@ func (p passwords) ResolveContext(ctx context.Context, target authn.Resource) (a
 	return authn.Resolve(ctx, p.others, target)
 }
 
-// credentials returns those for an image's registry, in the form in which an
-// engine takes them.
+// credentials returns the credentials for an image's registry, in the engine's encoding.
 func (e *Engine) credentials(ctx context.Context, ref string) (string, error) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

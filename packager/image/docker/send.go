@@ -18,11 +18,10 @@ import (
 // builds is how often an image is built whose layers another removes meanwhile.
 const builds = 4
 
-// Build builds an image by the classic builder, which every engine has, from a
-// context of about total bytes, as it is written. each gets the lines of the
-// builder, with the number of the step that one begins, otherwise 0. The image
-// gets its name last, so that an engine which builds on after an interruption
-// moves no name.
+// Build builds an image with the classic builder, which every engine has. It streams a context of
+// about total bytes. It calls each with the lines of the builder, and with the number of the step
+// that a line starts, otherwise 0. It tags the image last, so that an interrupted build that
+// continues in the engine does not move the tag.
 func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, each func(step int, line string)) error {
 	opts.Version, opts.Remove, opts.ForceRemove, opts.Platform = build.BuilderV1, true, true, e.platform(platform)
 	for left := builds - 1; ; left-- {
@@ -73,7 +72,7 @@ func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOp
 
 // stepOf parses the line that the engine prints at the start of a Dockerfile step.
 func stepOf(text string) (step, of int) {
-	if n, _ := fmt.Sscanf(text, "Step %d/%d", &step, &of); n < 2 { // what does not fit is something else
+	if n, _ := fmt.Sscanf(text, "Step %d/%d", &step, &of); n < 2 { // not the start of a step
 		return 0, 0
 	}
 	return step, of
@@ -87,7 +86,7 @@ func (e *Engine) Load(ctx context.Context, name, id string, write func(context.C
 	out := e.send(ctx, event.Event{Image: name}, write)
 	last, cancel := Lasting(ctx)
 	defer cancel()
-	// It never fails, as below, and does nothing where all was written.
+	// CloseWithError never fails, and has no effect once all was written.
 	defer context.AfterFunc(ctx, func() { _ = out.writer.CloseWithError(ctx.Err()) })()
 	answer, err := e.Client.ImageLoad(last, out, client.ImageLoadWithQuiet(true))
 	if err == nil {

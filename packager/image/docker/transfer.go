@@ -86,7 +86,7 @@ func (e *Engine) Pull(ctx context.Context, ref string, platform v1.Platform) err
 	return e.transfer(stream, ref, event.Pulling)
 }
 
-// Digest has the engine ask a registry by what digest it has an image.
+// Digest returns a registry's digest of an image, queried by the engine.
 func (e *Engine) Digest(ctx context.Context, ref string) (string, error) {
 	auth, err := e.credentials(ctx, ref)
 	if err != nil {

@@ -78,8 +78,8 @@ func instructions(dockerfile string) [][]string {
 	return all
 }
 
-// expand returns the value of what stands between the braces of ${NAME},
-// ${NAME:-DEFAULT} and ${NAME:+OTHER}.
+// expand returns the value of the text between the braces of ${NAME}, ${NAME:-DEFAULT} and
+// ${NAME:+OTHER}.
 func expand(values map[string]string, text string) string {
 	name, other, ok := strings.Cut(text, ":")
 	value := values[name]

@@ -65,7 +65,7 @@ func Compress(folder *Temp, write func(io.Writer) error) (b Blob, err error) {
 	return Blob{Path: f.Name(), Digest: sum(packed), Size: int64(n), DiffID: sum(plain)}, nil
 }
 
-// Packed is the compressed side of a layer, made when it is asked for.
+// Packed is the compressed form of a layer, made on demand.
 type Packed func() (Blob, error)
 
 // Digest implements v1.Layer.
@@ -92,8 +92,8 @@ func (p Packed) Compressed() (io.ReadCloser, error) {
 // MediaType implements v1.Layer.
 func (p Packed) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
 
-// Layer is a layer that is made of a tree, when it is needed: an engine takes
-// the tree as it is, a registry and a layout want it compressed.
+// Layer is a layer made of a tree on demand: an engine takes the tree uncompressed, a registry and
+// a layout take it compressed.
 type Layer struct {
 	Packed
 	Tree Tree
@@ -104,8 +104,7 @@ type Layer struct {
 
 var _ v1.Layer = (*Layer)(nil)
 
-// New makes a layer. Where it goes compressed, it is read once for both of its
-// digests.
+// New returns a layer. A compressed layer is read once for both of its digests.
 func New(ctx context.Context, folder *Temp, t Tree, compressed bool) *Layer {
 	l := &Layer{Tree: t, ctx: ctx}
 	l.Packed = sync.OnceValues(func() (Blob, error) {
@@ -162,6 +161,6 @@ func (t *Temp) file(pattern string) (*os.File, error) {
 // Remove removes the folder and its contents. No files may be created afterwards.
 func (t *Temp) Remove() {
 	if t.dir != "" {
-		_ = os.RemoveAll(t.dir) // what stays is the system's to remove
+		_ = os.RemoveAll(t.dir) // the system cleans its temporary folder
 	}
 }

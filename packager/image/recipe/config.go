@@ -83,7 +83,7 @@ func (i *Image) labels() map[string]string {
 	} {
 		if len(words) > 0 {
 			text, err := json.Marshal(words)
-			if err == nil { // there is no list of words that it cannot encode
+			if err == nil { // every list of words can be encoded
 				labels[label] = string(text)
 			}
 		}

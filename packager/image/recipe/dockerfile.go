@@ -128,7 +128,7 @@ var dockerfileQuote = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`)
 // quote writes a value that a Dockerfile neither splits nor expands.
 func quote(s string) string { return `"` + dockerfileQuote.Replace(s) + `"` }
 
-// list writes words in the form that runs no shell; none is nothing.
+// list writes words in exec form, which runs no shell; it returns "" without words.
 func list(words []string) string {
 	if len(words) == 0 {
 		return ""

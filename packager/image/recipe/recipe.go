@@ -35,7 +35,7 @@ func (i *Image) App() string { return i.Plan.Labels[packager.LabelApp] }
 // into is the folder of all files added to images, so that no file of a base changes.
 const into = "/toskose/"
 
-// imageUser stands for the user of the base that files are put on.
+// imageUser represents the user of the base image.
 const imageUser = -1
 
 // Files returns the files of an image in a plan.

@@ -23,7 +23,7 @@ type Engine struct {
 	Engine *docker.Engine
 
 	mu   sync.Mutex
-	sent map[string]bool // layers that were loaded, each with those below it
+	sent map[string]bool // loaded layers, each with its lower layers
 }
 
 // Put loads an image, unless the engine has it. It names the image last, so that an interrupted

@@ -16,9 +16,8 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// Image is an image that was made here: a base with layers on it. Its manifest,
-// for which all layers are compressed, is made when it is asked for; an engine
-// never does.
+// Image is a base with added layers. Its manifest, which needs all layers compressed, is made on
+// demand; an engine never needs it.
 type Image struct {
 	v1.Image // by its manifest
 
@@ -55,8 +54,8 @@ func Assemble(name string, platform v1.Platform, base source.Base, c *v1.ConfigF
 	return m, err
 }
 
-// Layers implements v1.Image: the base's as they are, so that a registry that
-// has them is not sent them again.
+// Layers implements v1.Image. It returns the base's layers unchanged, so that a registry that has
+// them does not receive them again.
 func (m *Image) Layers() ([]v1.Layer, error) {
 	layers, err := m.base.Layers()
 	if err != nil {
@@ -69,7 +68,7 @@ func (m *Image) Layers() ([]v1.Layer, error) {
 	return all, nil
 }
 
-// mediaType is the base's manifest's, so that its layers keep their types.
+// mediaType returns the media type of the base's manifest, so that its layers keep their types.
 func (m *Image) mediaType() types.MediaType {
 	if m.base.Media == types.DockerManifestSchema2 {
 		return types.DockerManifestSchema2
@@ -151,7 +150,7 @@ type typedLayer struct {
 // MediaType implements v1.Layer.
 func (l typedLayer) MediaType() (types.MediaType, error) { return l.media, nil }
 
-// indexOf is the index of one image for several platforms.
+// indexOf returns the index of one image for several platforms.
 func indexOf(images []*Image) v1.ImageIndex {
 	media := types.OCIImageIndex
 	if images[0].mediaType() == types.DockerManifestSchema2 {

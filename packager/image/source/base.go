@@ -22,15 +22,15 @@ import (
 type Source interface {
 	Find(ctx context.Context, ref string, platform v1.Platform) (*Image, error)
 
-	// Known says by what digest a registry has an image. Where none is known, the error
-	// says why, and the rest of the answer counts all the same.
+	// Known returns a registry's digest of an image. If the digest is unknown, the error is the
+	// reason, and the rest of the result is valid.
 	Known(ctx context.Context, ref string) (Known, error)
 }
 
 // Known describes an image that runs unchanged.
 type Known struct {
-	Digest string // by which a registry has it
-	User   string // whom it runs as; empty: that is not known
+	Digest string // the registry's digest
+	User   string // the user that it runs as; empty: not known
 }
 
 // digestIn returns the digest that a reference names, if it does.
@@ -62,7 +62,7 @@ func (None) Known(context.Context, string) (Known, error) {
 type Image struct {
 	Config *v1.ConfigFile
 	Media  types.MediaType                                           // of its manifest
-	Layers func() ([]v1.Layer, error)                                // nothing is transferred before they are read
+	Layers func() ([]v1.Layer, error)                                // transferred only when they are read
 	File   func(ctx context.Context, name string) (io.Reader, error) // of its file system
 
 	// Lacks returns the absolute paths that do not exist in its file system. It is
@@ -77,10 +77,10 @@ type Base struct {
 	UID int // of its user
 }
 
-// ScratchRef is the reference of the base that is nothing.
+// ScratchRef is the reference of the empty base.
 const ScratchRef = "scratch"
 
-// Scratch is the base that is nothing, for a platform.
+// Scratch returns the empty base for a platform.
 func Scratch(platform v1.Platform) Base {
 	config := &v1.ConfigFile{
 		Architecture: platform.Architecture, OS: platform.OS, Variant: platform.Variant, RootFS: v1.RootFS{Type: "layers"},

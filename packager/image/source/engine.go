@@ -45,14 +45,14 @@ type Engine struct {
 func (s *Engine) Ahead(ctx context.Context, refs []string) (wait func()) {
 	var all sync.WaitGroup
 	for _, ref := range refs {
-		if _, err := reference.ParseDockerRef(ref); err == nil { // otherwise Find says it
-			all.Go(func() { _, _ = s.inspect(ctx, ref) }) // Find says what is wrong
+		if _, err := reference.ParseDockerRef(ref); err == nil { // otherwise Find reports it
+			all.Go(func() { _, _ = s.inspect(ctx, ref) }) // Find reports the error
 		}
 	}
 	return all.Wait
 }
 
-// inspect asks for an image, once.
+// inspect inspects an image, once.
 func (s *Engine) inspect(ctx context.Context, ref string) (image.InspectResponse, error) {
 	return s.inspected.Do(ref, func() (image.InspectResponse, error) { return s.Engine.Client.ImageInspect(ctx, ref) })
 }
@@ -229,7 +229,8 @@ func (s *Engine) file(ctx context.Context, id, name string) (r io.Reader, err er
 	return r, err
 }
 
-// lacks looks for paths in an image. What cannot be told is there.
+// lacks searches for paths in an image. A path counts as existing if its existence cannot be
+// determined.
 func (s *Engine) lacks(ctx context.Context, id string, paths []string) (missing []string, err error) {
 	err = s.unstarted(ctx, id, func(container string) error {
 		for _, name := range paths {

@@ -58,8 +58,8 @@ func (s *Layout) Known(_ context.Context, ref string) (Known, error) {
 	return Known{Digest: digest}, err
 }
 
-// matches reports whether a reference means an entry of a layout: by its
-// digest, by its whole name, or by a name that is completed as usual.
+// matches reports whether a reference refers to an entry of a layout: by its digest, by its
+// complete name, or by a name that is normalized as Docker does.
 func matches(d v1.Descriptor, wanted reference.Named) bool {
 	if digested, ok := wanted.(reference.Digested); ok {
 		return d.Digest.String() == digested.Digest().String()

@@ -116,7 +116,7 @@ func pick(index v1.ImageIndex, platform v1.Platform) (v1.Image, error) {
 	return nil, fmt.Errorf("it is for %s, not for %s", strings.Join(has, ", "), platform)
 }
 
-// RegistryError explains in a sentence what registries answer most often.
+// RegistryError explains the most common errors of registries in a sentence.
 func RegistryError(ref name.Reference, err error) error {
 	var refused *transport.Error
 	if !errors.As(err, &refused) {

@@ -14,7 +14,7 @@ import (
 // Error is why a command has failed.
 type Error struct {
 	Words []string // of the command
-	Said  string   // what it printed that nobody reads
+	Said  string   // its captured output
 	Err   error
 }
 
@@ -54,7 +54,7 @@ func LastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Indented sets lines off below a message; none are nothing.
+// Indented returns a text indented below a message, or "" if it is blank.
 func Indented(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""

@@ -1,4 +1,4 @@
-// Package files writes files whole or not at all. It starts no goroutine.
+// Package files writes files atomically. It starts no goroutine.
 package files
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Stage writes a file beside its place and returns its path there.
+// Stage writes a temporary file in the folder of path and returns its path.
 func Stage(path string, mode fs.FileMode, write func(*os.File) error) (staged string, err error) {
 	removeAbandoned(filepath.Dir(path))
 	f, err := os.CreateTemp(filepath.Dir(path), fmt.Sprintf(".%s%s%d-*", filepath.Base(path), stagedBy, os.Getpid()))
