@@ -18,7 +18,7 @@ type passwords struct {
 
 	mu    sync.Mutex
 	known map[string][]string // as they were read last
-	wrong map[string]string   // what is wrong with a file; it is said once
+	wrong map[string]string   // the error of each unusable file, logged once
 }
 
 func newPasswords(folder string) *passwords {

@@ -15,8 +15,8 @@ import (
 
 var errVolume = errors.New("it is `volume tar FOLDER`, `volume untar FOLDER`, `volume recover FOLDER` or `volume hold`")
 
-// The environment of the program's container, by which `toskose volume` shows that it knows
-// more than the release before did.
+// Variables of the program's container by which `toskose volume` requests features that earlier
+// releases do not have.
 const (
 	// envSummary requests a summary at the end of a stream. The program then ends when its
 	// stdin does.
@@ -71,7 +71,7 @@ func attended(in io.Reader, do func() error) error {
 	done, ended := make(chan error, 1), make(chan struct{})
 	go func() { done <- do() }()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // its end is what matters
+		_, _ = io.Copy(io.Discard, in) // only its end matters
 		close(ended)
 	}()
 	select {
@@ -82,7 +82,7 @@ func attended(in io.Reader, do func() error) error {
 	}
 }
 
-// unheld is after how long without another process a container ends that holds a volume.
+// unheld is the time without another process after which a container that holds a volume exits.
 const unheld = time.Minute
 
 // hold blocks until the context ends, or until no other process has run in its container for a

@@ -83,8 +83,7 @@ func (d *document) unpack() {
 	}
 }
 
-// explain prints the diagnostics for people, and returns errInvalid if the
-// document cannot be used.
+// explain prints the diagnostics as text, and returns errInvalid if the document cannot be used.
 func (d *document) explain(w io.Writer, colour bool) error {
 	d.opts.Colour = colour
 	if err := report.Text(w, d.list, d.opts); err != nil {

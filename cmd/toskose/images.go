@@ -62,7 +62,7 @@ func (f *imageFlags) builder(env environment, engine engineFlags, shown progress
 	return image.New(docker, opts)
 }
 
-// build builds the images of a plan, or says how.
+// build builds the images of a plan, or prints the steps of a dry run.
 func (f *imageFlags) build(ctx context.Context, builder *image.Builder, shown progress, plan *packager.Plan, archive *csar.Archive) error {
 	defer shown.close()
 	if f.dryRun {

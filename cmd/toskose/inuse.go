@@ -31,7 +31,7 @@ func (f *packageFlags) inUse(ctx context.Context, docker *client.Client, plan *p
 	defer cancel()
 	info, err := docker.Info(ctx)
 	if err != nil {
-		return nil // building says so, if it needs an engine
+		return nil // building reports it, if it needs an engine
 	}
 	on := conflict.On(docker, info, plan.App, info.Swarm.ControlAvailable && f.targets.has(targetSwarm))
 	services := slices.Sorted(maps.Values(compose.ServiceNames(plan)))
@@ -53,7 +53,7 @@ func mounted(ctx context.Context, docker *client.Client, app string) func(path s
 		defer cancel()
 		list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+app))})
 		if err != nil {
-			return false // it runs nowhere that one could look
+			return false // no running container can be found
 		}
 		return slices.ContainsFunc(list, func(c container.Summary) bool {
 			return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Source == path })

@@ -97,7 +97,7 @@ func (p Places) engine(ctx context.Context) ([]running.Application, error) {
 	return wanted, err
 }
 
-// Named returns the application of a name. The error says which there are.
+// Named returns the application with a name. The error lists the running ones.
 func (p Places) Named(ctx context.Context, name string) (running.Application, error) {
 	all, problems, err := p.All(ctx)
 	if err != nil {

@@ -42,8 +42,8 @@ func (c *cleaner) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// WriteJSON writes a value for programs, in one line or with an indent. Characters that a
-// terminal does not show are written as escapes, so that the value stays the same.
+// WriteJSON writes a value as JSON, in one line or indented. It escapes characters that a terminal
+// does not display, which keeps the value unchanged.
 func WriteJSON(w io.Writer, value any, indent string) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

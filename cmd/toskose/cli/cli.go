@@ -36,7 +36,7 @@ func (e UsageError) Error() string { return e.err.Error() }
 
 func (e UsageError) Unwrap() error { return e.err }
 
-// ExitError is an error for which the program exits with a code of its own.
+// ExitError is an error with a specific exit code.
 type ExitError struct {
 	Err  error
 	Code int

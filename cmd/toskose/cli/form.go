@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Form is the flag that says in which form a command prints; it implements
-// [pflag.Value].
+// Form is the flag for the output format of a command; it implements [pflag.Value].
 type Form string
 
 // The forms.

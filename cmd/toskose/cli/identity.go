@@ -20,7 +20,7 @@ func Identity() string {
 	return name + "@" + host
 }
 
-// Line returns a command with its arguments and without its flags, for people.
+// Line returns a command with its arguments but without its flags, for display.
 func Line(cmd *cobra.Command, args []string) string {
 	return strings.Join(append([]string{cmd.CommandPath()}, args...), " ")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-// MaxFile bounds a file that a command reads as a whole.
+// MaxFile is the maximum size of a file that a command reads into memory.
 const MaxFile = 32 << 20
 
 // UnopenedError is an input that cannot be opened.

@@ -10,13 +10,13 @@ import (
 	"github.com/toskose/toskose/packager/endpoint"
 )
 
-// Chosen is the manager that a command asks.
+// Chosen is the manager that a command uses.
 type Chosen struct {
 	endpoint.Access
-	Source string // for people: a folder or a context
+	Source string // for display: a folder or a context
 }
 
-// NotFoundError is why nothing says which manager to ask.
+// NotFoundError reports why no manager could be chosen.
 type NotFoundError struct{ err error }
 
 func (e *NotFoundError) Error() string {

@@ -90,7 +90,7 @@ func (c *Context) check() error {
 		}
 	}
 	for _, file := range []string{c.PasswordFile, c.TokenFile, c.Key} {
-		if file == "" || runtime.GOOS == "windows" { // which has no such modes
+		if file == "" || runtime.GOOS == "windows" { // Windows has no such modes
 			continue
 		}
 		info, err := os.Stat(file)

@@ -1,5 +1,5 @@
-// Package contexts gives names to managers: where each is and how to ask it, in
-// files of the user's, so that commands find an application from any folder.
+// Package contexts stores named managers, with their addresses and credentials, in files of the
+// user, so that commands find an application from any folder.
 package contexts
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/toskose/toskose/packager/endpoint"
 )
 
-// Context is how a manager is asked.
+// Context defines access to a manager.
 type Context struct {
-	// Dir is the folder that its application was packaged in. It says the rest,
-	// unless that is given.
+	// Dir is the folder that its application was packaged in. It provides the defaults of the
+	// other fields.
 	Dir          string `yaml:"dir,omitempty" json:"dir,omitempty"`
 	Manager      string `yaml:"manager,omitempty" json:"manager,omitempty"` // URL
 	User         string `yaml:"user,omitempty" json:"user,omitempty"`
@@ -62,8 +62,8 @@ func (c Context) Access() (at endpoint.Access, err error) {
 	return at, nil
 }
 
-// Store is the folder of a user's contexts: a file for each, so that commands at the
-// same time do not undo each other's changes, and one with the current name.
+// Store is the folder of a user's contexts: one file for each, so that concurrent commands do not
+// overwrite each other's changes, and one file with the current name.
 type Store struct{ dir string }
 
 // Find returns the store of a process with an environment, which need not exist yet.
@@ -219,7 +219,7 @@ func (s Store) Use(name string) error {
 	return nil
 }
 
-// Current returns the name of the context in use; ErrNone if there is none.
+// Current returns the name of the context in use, or ErrNone.
 func (s Store) Current() (string, error) {
 	text, err := os.ReadFile(s.currentFile())
 	switch {
@@ -231,7 +231,8 @@ func (s Store) Current() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// write replaces a file as a whole. Nobody else may read it: it says where passwords are.
+// write replaces a file atomically. Other users cannot read it: it contains the paths of
+// passwords.
 func write(file string, text []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -246,7 +247,7 @@ func write(file string, text []byte) error {
 		err = os.Rename(next.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(next.Name()) // the first error says more
+		_ = os.Remove(next.Name()) // the first error is more useful
 	}
 	return err
 }

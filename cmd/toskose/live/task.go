@@ -122,7 +122,7 @@ func counted(t *client.Task, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// nextTry is the time until the next attempt; empty: there is none.
+// nextTry returns the time until the next attempt, or "" if there is none.
 func nextTry(until, now time.Time) string {
 	switch left := until.Sub(now); {
 	case until.IsZero():

@@ -156,8 +156,8 @@ func isNode(app client.App, name string) bool {
 	return slices.ContainsFunc(app.Nodes, func(n client.Node) bool { return n.Name == name })
 }
 
-// concerned returns the targets that a name stands for: a component or the components of a
-// container, without their dependencies; for a group, its own members.
+// concerned returns the targets of a name: the component itself or the components of a container,
+// without their dependencies; for a group, only its direct members.
 func concerned(app client.App, name string, targets map[string]string, own bool) map[string]string {
 	of := map[string]string{}
 	known := isNode(app, name)

@@ -26,7 +26,7 @@ func (t *target) compared(ctx context.Context, engine Engine, dirs []string) bas
 		return basis{target: release.Target(t.opts.Target)}
 	}
 	for _, dir := range slices.Backward(dirs) {
-		if only := release.TargetOf(dir); only != release.Compose { // which other files are beside
+		if only := release.TargetOf(dir); only != release.Compose { // the folder has the files of another target
 			return basis{target: only}
 		}
 	}
@@ -46,7 +46,7 @@ func (t *target) compared(ctx context.Context, engine Engine, dirs []string) bas
 // answering is how long an engine may take to say whether it is in a swarm.
 const answering = 10 * time.Second
 
-// state is what matters of an engine.
+// state is the state of an engine that determines the target.
 type state struct {
 	ID      string // empty: it does not answer
 	inSwarm bool

@@ -137,7 +137,8 @@ func printDiff(w io.Writer, d release.Diff, why string) {
 	}
 }
 
-// printChanges prints a line for each change of one thing, or one line.
+// printChanges prints a line for each change of a resource, or one line if it was added or
+// removed.
 func printChanges(w io.Writer, name, change string, all []release.Change) {
 	if len(all) == 0 {
 		fmt.Fprintf(w, "%s\t%s\t\t\t\n", visible.Text(name), change)

@@ -31,7 +31,7 @@ func Commands(streams cli.Streams, engine Engine) []*cobra.Command {
 	return []*cobra.Command{newRelease(streams, engine), newDiff(streams, engine)}
 }
 
-// target says where an application is deployed.
+// target selects the deployment target of an application.
 type target struct{ opts deploy.Options }
 
 func (t *target) register(cmd *cobra.Command) {
@@ -54,7 +54,7 @@ func (t *target) deployed(cmd *cobra.Command, engine Engine, dir string) (deploy
 	return deploy.Releases(cmd.Context(), docker, opts)
 }
 
-// listed is what `toskose release` prints.
+// listed is the output of `toskose release`.
 type listed struct {
 	Application string            `json:"application"`
 	Releases    []release.Record  `json:"releases"` // the newest first: it is deployed

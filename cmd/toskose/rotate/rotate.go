@@ -210,7 +210,7 @@ func (c *command) replace(ctx context.Context) error {
 	return nil
 }
 
-// say prints a line for people.
+// say prints a message.
 func (c *command) say(line string) {
 	if !*c.quiet {
 		fmt.Fprintln(c.streams.Out, visible.Lines(line))

@@ -38,7 +38,7 @@ func (s swarm) jobs(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// components asks the manager about components, with the folder's current credentials.
+// components queries the manager for components, with the folder's current credentials.
 type components struct{ running *deploy.Running }
 
 func (c components) client(ctx context.Context) (*manager.Client, error) {

@@ -17,8 +17,9 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// Command returns `toskose user`. What is only for people it prints nowhere while quiet
-// is true. Mounted is where containers of a single engine mount secrets; empty: in their folders.
+// Command returns `toskose user`. It suppresses messages for people while quiet is true. mounted
+// is the folder for secrets that containers on a single engine mount; empty: the folders of their
+// applications.
 func Command(streams cli.Streams, quiet *bool, mounted string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
@@ -48,7 +49,7 @@ type session struct {
 	mounted string
 }
 
-// say prints a line for people.
+// say prints a message.
 func (s *session) say(format string, args ...any) {
 	if !*s.quiet {
 		fmt.Fprintf(s.streams.Err, format+"\n", args...)
@@ -190,7 +191,7 @@ func printUsers(w io.Writer, all []listed) {
 	for _, u := range all {
 		fmt.Fprintf(table, "%s\t%s\n", u.Name, u.Role)
 	}
-	_ = table.Flush() // who reads no longer needs no table
+	_ = table.Flush() // the reader may have closed the output
 }
 
 func roles() []string {

@@ -20,11 +20,11 @@ import (
 type stopped struct {
 	s          *session
 	p          place
-	manager    string // its URL; empty: nobody has said
+	manager    string // its URL; empty: not given
 	goal       client.Goal
 	components []client.Component // in the order in which they were stopped
 	containers []volumes.User
-	lease      *lease // nil: nothing would start them meanwhile, or nothing was stopped
+	lease      *lease // nil: no goal would start them meanwhile, or none was stopped
 }
 
 // startingAgain is how long that may take.
@@ -72,8 +72,8 @@ func (w *stopped) ask(ctx context.Context, f func(*client.Client) error) error {
 	return m.Ask(f)
 }
 
-// stop stops the components of the containers that have the volumes. A container that has
-// none is stopped itself.
+// stop stops the components of the containers that mount the volumes. It stops a container without
+// components itself.
 func (w *stopped) stop(ctx context.Context, all []volumes.Volume, lost context.CancelCauseFunc) error {
 	var users []volumes.User
 	for _, v := range all {
@@ -218,9 +218,9 @@ func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Comp
 		switch i := slices.IndexFunc(now.Components, func(o client.Component) bool { return o.Name == of.Name }); {
 		case asked != nil || i < 0:
 			return err
-		case slices.ContainsFunc(now.Components[i].Replicas, func(r client.Replica) bool { return r.Executing != "" }): // such as its stop
+		case slices.ContainsFunc(now.Components[i].Replicas, func(r client.Replica) bool { return r.Executing != "" }): // for example its stop
 		case slices.ContainsFunc(now.Components[i].Allowed, isStop):
-			return nil // it was not stopped, or somebody else has started it
+			return nil // it was not stopped, or another client has started it
 		case refused(err, ":not-allowed"): // nor will it be
 			return err
 		}

@@ -44,8 +44,8 @@ func (s *session) warn(format string, args ...any) {
 	fmt.Fprintln(s.streams.Err, visible.Lines(fmt.Sprintf(format, args...)))
 }
 
-// quoted is a name as it is printed, and as --allow-left-out takes it: itself, or in quotes
-// where a terminal would not show it as it is.
+// quoted returns a name in the form in which it is printed and --allow-left-out accepts it: in
+// quotes if a terminal would not display it unchanged.
 func quoted(name string) string {
 	if q := strconv.QuoteToGraphic(name); q != `"`+name+`"` {
 		return q

@@ -34,7 +34,7 @@ func whole(path string, write func(*os.File) error) error {
 	return err
 }
 
-// createPartial makes a locked file beside another one.
+// createPartial creates a locked temporary file in the folder of path.
 func createPartial(path string) (*os.File, error) {
 	if err := removePartial(path); err != nil {
 		return nil, err

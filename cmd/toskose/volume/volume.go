@@ -111,7 +111,7 @@ func table(w io.Writer, all []volumes.Volume) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", visible.Text(v.Name), visible.Text(strings.Join(machines, ", ")), visible.Text(cmp.Or(strings.Join(users, ", "), "-")))
 	}
-	_ = t.Flush() // what cannot be printed is nobody's to know
+	_ = t.Flush() // output errors are ignored
 }
 
 // chosen returns the volumes selected by name; all of them can be copied from this machine.

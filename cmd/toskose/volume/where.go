@@ -31,10 +31,10 @@ func (f *where) register(cmd *cobra.Command) {
 // place is where an application's volumes are.
 type place struct {
 	volumes.Place
-	app, dir  string // the folder is empty where nobody knows it
-	name      string // for people
+	app, dir  string // the folder is empty if it is unknown
+	name      string // for display
 	onCluster bool
-	unasked   bool // nothing says how the manager there is asked
+	unasked   bool // no access to the manager is known
 	locks     func(context.Context) ([]lock.Store, error)
 }
 
