@@ -14,7 +14,7 @@ import (
 
 // Options select the content of a drawing.
 type Options struct {
-	Protocols bool // of components, beside the topology
+	Protocols bool // also draw the protocols of components
 }
 
 // Formats returns the functions that draw, by format.
@@ -22,8 +22,7 @@ func Formats() map[string]func(*spec.Application, Options) []byte {
 	return map[string]func(*spec.Application, Options) []byte{"svg": SVG, "dot": DOT, "mermaid": Mermaid}
 }
 
-// Small reports whether an application is so small that its protocols fit beside
-// its topology.
+// Small reports whether an application is small enough to draw its protocols beside its topology.
 func Small(app *spec.Application) bool { return len(app.Components) <= 4 }
 
 // kind is the kind of node that a box represents.
@@ -33,7 +32,7 @@ const (
 	container kind = iota
 	component
 	volume
-	other // what cannot be packaged: drawn like a component
+	other // a node that cannot be packaged: drawn like a component
 )
 
 func (k kind) String() string {

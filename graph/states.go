@@ -154,7 +154,7 @@ func says(s protocol.State) string {
 	return text
 }
 
-// head is the upper edge of the states in a diagram that begins at a height.
+// head returns the upper edge of the states in a diagram at height y.
 func (d *diagram) head(y float64) float64 { return y + headingRoom + d.above.height() }
 
 func (s *svgWriter) arc(b *arc, x, y, up float64) {

@@ -164,8 +164,8 @@ func (s *svgWriter) label(e *edge) {
 	}
 }
 
-// labelAt returns where the label of an edge is written: onto its line, before its
-// arrow and outside the boxes that the arrow leads into.
+// labelAt returns the position of an edge's label: on its line, before its arrowhead and outside
+// the boxes around the target.
 func (e *edge) labelAt() (x, y float64, anchor string) {
 	points := e.points()
 	last, before := points[len(points)-1], points[len(points)-2]
@@ -184,8 +184,7 @@ func (e *edge) labelAt() (x, y float64, anchor string) {
 
 type point struct{ x, y float64 }
 
-// points returns where an edge changes its direction, from left to right; of a
-// loop, its two ends.
+// points returns the corners of an edge from left to right; for a loop, its two ends.
 func (e *edge) points() []point {
 	from, to := e.from, e.to
 	if e.reversed {

@@ -17,8 +17,8 @@ var widths = [...]int{
 	556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 }
 
-// width estimates how wide a text is, with a sixth more: where there is no
-// Helvetica the font may be a wider one, such as DejaVu Sans.
+// width estimates the width of a text, plus one sixth: without Helvetica, the font may be a wider
+// one, such as DejaVu Sans.
 func width(text string, size float64, bold bool) float64 {
 	sum := 0
 	for _, r := range text {

@@ -29,7 +29,8 @@ type Hosted struct {
 	Operations []Program         `json:"operations,omitempty"`
 }
 
-// Program is an operation of a component that has a script. supervisord.conf says how it is run.
+// Program is an operation of a component that has a script. supervisord.conf defines how to run
+// it.
 type Program struct {
 	protocol.Operation
 	Inputs            map[string]string `json:"inputs,omitempty"`             // by variable, without INPUT_

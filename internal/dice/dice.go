@@ -1,4 +1,4 @@
-// Package dice decides what happens next in tests that play random stories.
+// Package dice provides the random decisions of tests that run random scenarios.
 package dice
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Dice are read from bytes, so that the same bytes are the same story, whether a
-// seed or a fuzzer made them.
+// Dice derive random numbers from bytes, so that the same bytes, from a seed or a fuzzer, give the
+// same scenario.
 type Dice struct{ left []byte }
 
 // New returns dice that fall as the bytes say.

@@ -30,7 +30,7 @@ type Block struct {
 	Text     string
 }
 
-// Kind says which test a block is for: the one that asks for Of this kind.
+// Kind determines which test checks a block: the one that calls Of with this kind.
 type Kind string
 
 // The kinds of blocks. Tests request blocks of kind Printed one by one with the function Shown.
@@ -48,8 +48,8 @@ const (
 	unknown    Kind = ""
 )
 
-// fileName is the comment with a name that the block of a file begins with, a
-// script after the line of its interpreter.
+// fileName matches the comment with the file's name at the start of a block, in a script after the
+// interpreter line.
 var fileName = regexp.MustCompile(`^(?:#!/.*\n)?[#;] (supervisord\.conf|[a-z-]+/[a-z./-]+\.ya?ml|[a-z.-]+\.ya?ml|[a-z/-]+\.sh|[a-z/-]+/Dockerfile)\n`)
 
 // File is the name of the file that a block shows, if it does.

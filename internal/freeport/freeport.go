@@ -1,5 +1,5 @@
-// Package freeport gives tests ports of this machine that stay free until what
-// is tested listens there.
+// Package freeport gives tests local ports that stay free until the tested program listens on
+// them.
 package freeport
 
 import (

@@ -1,6 +1,5 @@
-// Package leak has tests fail that leave a goroutine behind. It gives one that
-// is about to end, such as a connection's that was closed, time to be scheduled
-// on however slow a machine.
+// Package leak makes tests fail that leave a goroutine running. It allows time for a goroutine
+// that is about to end, such as that of a closed connection, even on a slow machine.
 package leak
 
 import (

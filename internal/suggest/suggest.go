@@ -1,4 +1,4 @@
-// Package suggest finds the name that a misspelled one was probably meant to be. It starts no goroutine.
+// Package suggest finds the name that a misspelled name most likely means. It starts no goroutine.
 package suggest
 
 import (

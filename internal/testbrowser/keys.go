@@ -14,7 +14,7 @@ func (b *Window) Press(keys string) {
 
 // focus describes the focused element.
 type focus struct {
-	Nth   int    // of all that had it, by when they had it first; 0: nothing has
+	Nth   int    // its number in the order of first focus; 0: no element has the focus
 	What  string // "button Sign out"
 	Wrong string // why it cannot be seen
 }
@@ -44,7 +44,7 @@ func (b *Window) Focused(most int) (all []string) {
 	return all
 }
 
-// TabTo presses the tabulator until something has the focus that is called so, or begins so: "a Goal".
+// TabTo presses Tab until the focused element's name starts with a text: "a Goal".
 func (b *Window) TabTo(what string) {
 	b.t.Helper()
 	var all []string

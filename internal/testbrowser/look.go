@@ -35,7 +35,7 @@ func (b *Window) Look(name string) {
 		b.Resize(width)
 		for _, scheme := range []string{"light", "dark"} {
 			if folder == "" && scheme == "dark" && width != Widths[0] {
-				continue // the colours of one width are those of the others
+				continue // colours do not depend on the width
 			}
 			b.Prefer("prefers-color-scheme", scheme)
 			for _, wrong := range Ask[[]string](b, lookScript) {
@@ -102,7 +102,7 @@ func (b *Window) settle() {
 	Ask[bool](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
 
-// Cut has requests to paths that begin with one of these not answered; with none, all are.
+// Cut blocks requests to paths with one of the given prefixes; without prefixes, it unblocks all.
 func (b *Window) Cut(paths ...string) {
 	b.t.Helper()
 	patterns := []*network.BlockPattern{}

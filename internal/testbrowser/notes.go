@@ -137,8 +137,8 @@ func like(noted, expected string) bool {
 	return noted == expected || open && strings.HasPrefix(noted, start)
 }
 
-// unchanged does something until the network does not change meanwhile, and forgets what
-// was noted where it did.
+// unchanged repeats do until no network change occurs during it, and discards the errors of
+// interrupted attempts.
 func (n *notes) unchanged(do func() error) error {
 	for attempts := 1; ; attempts++ {
 		n.mu.Lock()

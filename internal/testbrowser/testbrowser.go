@@ -1,5 +1,5 @@
-// Package testbrowser is a real browser for tests: Debian's chromium, one process for all
-// tests of a package, a window with cookies of its own for each. For tests only.
+// Package testbrowser provides a real browser for tests: Debian's chromium, one process for all
+// tests of a package, with a window with separate cookies for each test. For tests only.
 package testbrowser
 
 import (
@@ -35,7 +35,7 @@ type Window struct {
 	notes notes
 }
 
-// process is the browser, which begins with its first window and ends with Close.
+// process is the browser, which starts with its first window and ends with Close.
 var process struct {
 	sync.Mutex
 	ctx context.Context
@@ -54,7 +54,7 @@ func Main(m *testing.M) {
 	os.Exit(code) //nolint:revive // it stands for main
 }
 
-// Close ends the browser, if there is one.
+// Close ends the browser, if it runs.
 func Close() {
 	if process.end != nil {
 		process.end()
@@ -82,8 +82,8 @@ func start(t testing.TB) context.Context {
 	return ctx
 }
 
-// Open opens a window of a width at a page. Of what browsers call errors those are right
-// that are expected: see Expect.
+// Open opens a window of the given width at a page. expected are the permitted browser errors: see
+// Expect.
 func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 	t.Helper()
 	site, _, _ := strings.Cut(url, "/#")
@@ -101,7 +101,7 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 		return err
 	})
 	t.Cleanup(func() {
-		Ask[bool](b, `true`) // what the page has said comes before its answer
+		Ask[bool](b, `true`) // the page's earlier messages arrive before the answer
 		for _, w := range b.notes.wrong() {
 			t.Errorf("the page: %s", w)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 )
 
-// Unit is one that runs until the test ends.
+// Unit is a unit that runs until the test ends.
 type Unit struct {
 	Addr   netip.AddrPort
 	Folder string // of its own
@@ -25,8 +25,8 @@ type Unit struct {
 	process *Process
 }
 
-// Run runs a unit until the test ends, and returns it once it answers. config makes its
-// configuration, of a folder of its own and the port.
+// Run runs a unit until the test ends, and returns once the unit responds. config returns the
+// unit's configuration for a new folder and the port.
 func Run(t testing.TB, password string, config func(folder string, port uint16) []byte) *Unit {
 	t.Helper()
 	return RunWith(t, config, "SUPERVISORD_PASSWORD="+password)
@@ -63,7 +63,7 @@ func (u *Unit) Crash() {
 	u.start()
 }
 
-// Restart ends the unit, as the end of its container does, and runs it again on its files.
+// Restart stops the unit, as stopping its container does, and starts it again on its files.
 func (u *Unit) Restart() {
 	u.t.Helper()
 	u.process.Stop()
@@ -97,7 +97,7 @@ func Start(t testing.TB, variables []string, words ...string) *Process {
 	return p
 }
 
-// Stop ends it by TERM, as the end of the test does.
+// Stop stops the process with TERM, as the end of the test does.
 func (p *Process) Stop() {
 	var err error
 	if !p.ended {

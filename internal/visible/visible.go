@@ -37,8 +37,7 @@ func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner
 }
 
-// JSON writes such characters in JSON as escapes, so that it means the
-// same and can be looked at.
+// JSON escapes such characters in JSON, which keeps its meaning and makes it safe to display.
 func JSON(data []byte) []byte {
 	if bytes.IndexFunc(data, escaped) < 0 {
 		return data

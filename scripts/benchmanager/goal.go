@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	containers = 100 // of the application that is led to a goal, with components each
+	containers = 100 // of the application with a goal; each has components
 	chained    = 25  // containers of which each connects to the one before
 )
 
@@ -123,7 +123,7 @@ func critical(app *spec.Application, runs map[string]wire.Execution) (longest ti
 		return x.Ended.Sub(x.Started)
 	}
 	usable := map[string]time.Duration{}
-	for i := range app.Components { // those that others connect to come before them
+	for i := range app.Components { // a component's targets come before it
 		c := &app.Components[i]
 		at := took(c.Name, "create")
 		for _, other := range c.Connections {
@@ -158,7 +158,7 @@ func chains() *spec.Application {
 	return app
 }
 
-// single is an application of one component on one unit that a goal keeps up.
+// single is an application of one component on one unit, which a goal keeps running.
 type single struct {
 	units *fleet
 	app   *manager.App

@@ -76,7 +76,7 @@ type bench struct {
 	missed bool
 }
 
-// row prints a measurement beside its goal; a goal of 0 is none.
+// row prints a measurement and its goal; 0 means no goal.
 func (b *bench) row(what string, got, goal float64, unit string) {
 	if goal == 0 {
 		fmt.Printf("%-52s %10.2f %s\n", what, got, unit)
@@ -89,14 +89,13 @@ func (b *bench) row(what string, got, goal float64, unit string) {
 	fmt.Printf("%-52s %10.2f %-4s (goal %g) %s\n", what, got, unit, goal, verdict)
 }
 
-// lacks prints that something could not be measured, and why: a comparison without
-// one side is none.
+// lacks prints that a measurement is missing, and why: a comparison needs both sides.
 func (b *bench) lacks(what string, why error) {
 	b.missed = true
 	fmt.Printf("%-52s %10s MISSING: %v\n", what, "-", why)
 }
 
-// resident prints what /proc says of this process's memory.
+// resident prints this process's memory according to /proc.
 func (b *bench) resident(key, what string, goal float64) error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

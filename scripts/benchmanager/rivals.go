@@ -168,7 +168,7 @@ func (b *bench) byEngine(string) ([]time.Duration, error) {
 	if _, err := docker(argv...); err != nil {
 		return nil, err
 	}
-	return p.revive(11 * time.Second) // the engine waits longer and longer for what lives less than ten seconds
+	return p.revive(11 * time.Second) // the engine increases its delay for containers that run less than ten seconds
 }
 
 func docker(argv ...string) (string, error) {

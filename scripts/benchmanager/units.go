@@ -25,7 +25,7 @@ const (
 	perNode    = 100
 )
 
-// fleet are units that run, each at an address of its own on the loopback.
+// fleet is a set of running units, each at a separate loopback address.
 type fleet struct {
 	dir           string
 	perNode       int
@@ -44,7 +44,7 @@ func (f *fleet) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPo
 	return f.addrs[n*f.perNode : min((n+1)*f.perNode, len(f.addrs))], nil
 }
 
-// Clients are led to all units.
+// Clients reports that all units are ready.
 func (f *fleet) Clients(context.Context, string) ([]netip.Addr, bool, error) { return nil, true, nil }
 
 // Running returns no addresses: there are no standalone containers.

@@ -123,7 +123,7 @@ func (p *process) answers() error {
 	}
 }
 
-// stop asks the contender to end, and says how long that took.
+// stop terminates the contender and returns how long that took.
 func (p *process) stop() (time.Duration, error) {
 	begun := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {

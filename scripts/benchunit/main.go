@@ -76,7 +76,7 @@ func run() error {
 	return nil
 }
 
-// find gives the contenders, the unit first, and says which are not here.
+// find returns the contenders, the unit first, and prints which are not installed.
 func find(unit string) []contender {
 	contenders := []contender{unitAt(theUnit, unit)}
 	if path, err := exec.LookPath("supervisord"); err == nil {

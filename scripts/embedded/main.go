@@ -1,6 +1,6 @@
-// Command embedded adds the JavaScript that the manager embeds to an SBOM in CycloneDX,
-// which it reads from its standard input and writes to its standard output: a Go module
-// carries it, so that tools that read modules do not know of it.
+// Command embedded adds the JavaScript embedded in the manager to a CycloneDX SBOM, which it reads
+// from standard input and writes to standard output: the scripts are part of a Go module, so tools
+// that read modules do not detect them.
 package main
 
 import (

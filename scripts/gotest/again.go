@@ -42,8 +42,8 @@ func (r *report) sorted() []failure {
 	return all
 }
 
-// alone returns the arguments that run one test as others were: ours name packages by paths
-// that begin with a dot.
+// alone returns the arguments that run one test with the same flags. Package arguments start with
+// a dot.
 func alone(args []string, f failure) []string {
 	var kept []string
 	for i, arg := range args {
@@ -54,7 +54,7 @@ func alone(args []string, f failure) []string {
 	return append(kept, "-count=1", "-run", "^"+f.test+"$", f.pkg)
 }
 
-// runAgain is what again runs.
+// runAgain returns the function that again calls.
 func runAgain(ctx context.Context, args []string) func(failure, *report) error {
 	return func(f failure, to *report) error { return test(ctx, alone(args, f), to) }
 }

@@ -36,7 +36,7 @@ type report struct {
 	failing map[string]bool     // packages with a failed test
 
 	failures map[failure]int // failed tests at the top, with how many failed of it
-	raced    bool            // the race detector has said something
+	raced    bool            // the race detector reported a race
 	flaky    []string        // tests that failed, and passed alone
 }
 

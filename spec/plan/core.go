@@ -14,7 +14,7 @@ type demand struct {
 }
 
 const (
-	maxCore      = 10 // demands in an explanation: nobody reads more
+	maxCore      = 10 // demands in a readable explanation
 	coreSearches = 4  // bounds the situations that are visited for them, in multiples of one search's limit
 )
 
@@ -115,7 +115,7 @@ func (w *world) complete(ctx context.Context, limit int, why *impossibleError) *
 	return why
 }
 
-// coreLines describes the core; nil where there is none, or it is too long to be read.
+// coreLines describes the core; it returns nil if there is none or if it is too long to be read.
 func (w *world) coreLines(ctx context.Context, limit int) []string {
 	core := w.core(ctx, limit)
 	if len(core) == 0 || len(core) > maxCore {

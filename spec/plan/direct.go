@@ -11,9 +11,9 @@ type direct struct {
 	after  [][]int
 }
 
-// direct returns steps that lead to the goal, in an order that is allowed. It
-// gives up where something is offered more than once or withdrawn too early; cycle
-// is then the steps that wait for each other, if that is the reason.
+// direct returns steps that reach the goal, in an allowed order. It fails if a capability is
+// offered more than once or withdrawn too early; if the steps wait for each other, cycle contains
+// these steps.
 func (w *world) direct() (steps, cycle []step, ok bool) {
 	d := &direct{world: w, ways: make([][]move, len(w.elements)), first: make([]int, len(w.elements))}
 	if !d.choose() {

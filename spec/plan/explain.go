@@ -102,7 +102,7 @@ func (w *world) goalOffers(l link) string {
 	return fmt.Sprintf("does not offer it in %s, only in %s", y.goalName(y.goals()), strings.Join(states, ", "))
 }
 
-// hop is a move on a route, and where it starts.
+// hop is a move on a route, with its source.
 type hop struct {
 	from int
 	move
@@ -185,7 +185,7 @@ func (w *world) trace(r relaxation, i int) *impossibleError {
 	}
 }
 
-// maxLevels is above the level in which a state of one element is reached.
+// maxLevels is greater than the number of levels in which one element reaches a new state.
 const maxLevels = 1 << 16
 
 // sortedValues returns the elements that were seen from a line on, in that order.

@@ -15,9 +15,8 @@ import (
 // Formats are the formats of Format.
 var Formats = []string{"text", "json", "dot", "plan", "csv"}
 
-// Format returns the plan of an application as text for people, as JSON, as a
-// graph in Graphviz's language, or as TosKer's .plan and .csv. The same plan
-// gives the same bytes.
+// Format returns the plan of an application as text, as JSON, as a graph for Graphviz, or as
+// TosKer's .plan and .csv. Its output is deterministic.
 func (p *Plan) Format(format, application string) ([]byte, error) {
 	switch format {
 	case "text":

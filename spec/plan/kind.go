@@ -30,7 +30,7 @@ func (s set) each(f func(i int)) {
 	}
 }
 
-// move is what one operation does in a state.
+// move is the effect of one operation in a state.
 type move struct {
 	protocol.Transition
 	implemented bool
@@ -49,7 +49,7 @@ type kind struct {
 	goal     []bool // any state where there is no goal
 	wanted   bool   // there is a goal
 	moves    [][]move
-	useful   [][]move // moves without those that another one makes needless
+	useful   [][]move // moves without redundant ones
 	reqs     []string
 	caps     []string
 	paths    map[pathKey]*path
@@ -62,8 +62,8 @@ type localState struct {
 	open  bool
 }
 
-// start returns where an element begins: in the initial state or in a given one,
-// in which it counts as open if it can be, unless it is known not to be.
+// start returns the state in which an element starts: the initial state or a given one. In a given
+// state, the element counts as open if it can be open there and closed is false.
 func (k *kind) start(initial, given string, closed bool) int {
 	if given == "" {
 		return k.index[localState{initial, false}]
@@ -97,8 +97,8 @@ func (s kindSpec) opens(op protocol.Operation, before bool) bool {
 	}
 }
 
-// opened returns the states in which the element can be open; none where nothing
-// is skipped, since it makes no difference there.
+// opened returns the states in which the element can be open, or none if no operation can be
+// skipped, since it makes no difference then.
 func (s kindSpec) opened() map[string]bool {
 	opened := map[string]bool{}
 	if len(s.element.Unimplemented) == 0 {

@@ -107,8 +107,8 @@ func (m *maker) operations(ctx context.Context) error {
 	return nil
 }
 
-// shorter searches for plans with fewer operations where the fewest were not
-// found: the greater the weight of the bound, the sooner a search ends.
+// shorter searches for plans with fewer operations if no minimal plan was found: the greater the
+// weight of the bound, the sooner a search ends.
 func (m *maker) shorter(ctx context.Context, steps []step) []step {
 	for _, weight := range []int32{5, 3, 2} {
 		fewer, found, err := (&search{world: m.world, limit: max(1, m.limit/4), below: len(steps), weight: weight}).run(ctx)

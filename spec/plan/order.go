@@ -98,7 +98,7 @@ func (w *world) plan(p partialOrder) *Plan {
 	return result
 }
 
-// leads reports whether steps are allowed one after the other and reach the goal.
+// leads reports whether a sequence of steps is allowed and reaches the goal.
 func (w *world) leads(steps []step) bool {
 	at := slices.Clone(w.start)
 	for _, s := range steps {

@@ -17,7 +17,7 @@ type path struct {
 	possible bool
 	moves    []move
 	needs    set  // without one of these there is no path at all
-	unique   bool // there is no other path as short
+	unique   bool // no other path is as short
 }
 
 // path returns the path from a state. It is computed once.

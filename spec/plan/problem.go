@@ -18,7 +18,7 @@ type Element struct {
 	Unimplemented []protocol.Operation
 }
 
-// Binding says which element fulfils a requirement, and by which capability.
+// Binding binds a requirement to an element's capability.
 type Binding struct {
 	Requirement string
 	Target      string // the element that offers
@@ -34,7 +34,7 @@ type Operation struct {
 // String returns component:interface.operation.
 func (o Operation) String() string { return o.Component + ":" + o.Operation.String() }
 
-// ParseOperation parses what String returns.
+// ParseOperation parses the output of String.
 func ParseOperation(text string) (Operation, error) {
 	component, name, ok := strings.Cut(text, ":")
 	operation, err := protocol.ParseOperation(name)
@@ -100,7 +100,7 @@ func (o Options) states(n int) int {
 	return max(1, min(limit, maxMemory/(2*max(n, 1))))
 }
 
-// Plan is what leads to the goal.
+// Plan is a sequence of levels that reaches the goal.
 type Plan struct {
 	Operations int      `json:"operations"`
 	Minimal    Minimal  `json:"minimal"`

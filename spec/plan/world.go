@@ -81,7 +81,7 @@ func compile(p Problem) (*world, error) {
 func (w *world) bind(i int, b Binding) {
 	r, ok := slices.BinarySearch(w.elements[i].reqs, b.Requirement)
 	if !ok {
-		return // the protocol never asks for it
+		return // the protocol never requires it
 	}
 	j := w.index[b.Target]
 	target := &w.elements[j]
@@ -148,7 +148,7 @@ func (w *world) offered(at situation, l link) bool {
 	return w.elements[l.element].offers[at[l.element]]&l.names != 0
 }
 
-// faults says what states require at the start and nothing offers, one sentence each.
+// faults describes the requirements of initial states that are not offered, one sentence each.
 func (w *world) faults() []string {
 	var all []string
 	for i := range w.elements {

@@ -11,7 +11,7 @@ type Operation struct {
 	Name      string `json:"operation"` // without a dot
 }
 
-// String returns "interface.operation", and nothing for the zero value.
+// String returns "interface.operation", or "" for the zero value.
 func (o Operation) String() string {
 	if o == (Operation{}) {
 		return ""
@@ -19,7 +19,7 @@ func (o Operation) String() string {
 	return o.Interface + "." + o.Name
 }
 
-// ParseOperation parses what String returns.
+// ParseOperation parses the output of String.
 func ParseOperation(text string) (Operation, error) {
 	dot := strings.LastIndexByte(text, '.')
 	if dot <= 0 || dot == len(text)-1 {
@@ -36,7 +36,7 @@ const (
 	KindNone  Kind = ""      // not an operation
 	KindRun   Kind = "run"   // runs to completion
 	KindStart Kind = "start" // leaves processes: daemonises and exits 0, or stays
-	KindStop  Kind = "stop"  // ends what start left
+	KindStop  Kind = "stop"  // ends the processes of start
 )
 
 // KindOf returns the kind of an operation: the protocol's or, by default, the one implied by its

@@ -1,8 +1,7 @@
-// Package protocol holds management protocols: the states of a component, what
-// each requires and offers, and the transitions that operations make between
-// them. It has the one rule that says which operations are allowed in a state
-// and where they lead. It imports the standard library only and starts no
-// goroutine.
+// Package protocol defines management protocols: the states of a component with their requirements
+// and capabilities, and the transitions that operations make between them. It determines which
+// operations are allowed in a state and to which states they lead. It imports the standard library
+// only and starts no goroutine.
 package protocol
 
 import (
@@ -53,8 +52,8 @@ func (t Transition) String() string {
 	return t.Source + " -> " + t.Target + " by " + t.Operation.String()
 }
 
-// FaultHandler says which state a component falls to when the processes of its
-// start end by themselves in Source.
+// FaultHandler defines the state to which a component falls when the processes of its start exit
+// unexpectedly in Source.
 type FaultHandler struct {
 	Source string `json:"source"`
 	Target string `json:"target"`

@@ -36,8 +36,8 @@ func (p Protocol) Up(wanted []string) (state string, ok bool) {
 	return state, state != ""
 }
 
-// FirstOffering returns the nearest state, from a given one on, that offers all of
-// some capabilities.
+// FirstOffering returns the nearest state, starting at from, that offers all of the given
+// capabilities.
 func (p Protocol) FirstOffering(from string, capabilities []string) (state string, ok bool) {
 	seen := map[string]bool{from: true}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {

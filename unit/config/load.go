@@ -26,9 +26,8 @@ type Options struct {
 	Overrides map[string]string
 }
 
-// Load reads a configuration of this machine. Relative paths in it start from the
-// working directory. The error is Problems, or says why the file itself cannot be
-// read.
+// Load reads a configuration of this machine. Relative paths in it are relative to the working
+// directory. The error is Problems, or the reason why the file cannot be read.
 func Load(file string, env map[string]string) (*Config, []Warning, error) {
 	dir, err := os.Getwd()
 	if err != nil {

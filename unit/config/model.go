@@ -61,7 +61,7 @@ type Supervisord struct {
 	CoreMark    bool      // toskose_coredump_mark: processes are marked in their coredump_filter, too
 	Journal     string    // toskose_journal: folder of the journal; empty: kept in memory
 	Documents   string    // toskose_documents: folder of the documents that the unit keeps for the manager
-	Output      Output    `json:",omitempty"` // toskose_output: already that of each Program without its own
+	Output      Output    `json:",omitempty"` // toskose_output: already the default of each Program
 	Job         *spec.Job `json:",omitempty"` // of the container's document, or toskose_job; nil: operations run on request
 }
 
@@ -112,7 +112,7 @@ type UnixServer struct {
 	Section      string
 	File         string
 	Mode         uint32 // permission bits of the socket
-	Owner        *User  // nil: that of [supervisord]; its GID is the group after the colon, if one was given
+	Owner        *User  // nil: the user of [supervisord]; its GID is the group after the colon, if one was given
 	Username     string
 	Password     string
 	AuthRequired bool
@@ -149,7 +149,7 @@ type Component struct {
 	Files    string             // a digest of its files, which other files make another configuration by
 }
 
-// Autorestart says whether a process that exits while RUNNING is restarted.
+// Autorestart determines whether a process that exits while RUNNING is restarted.
 type Autorestart string
 
 // The values of autorestart.
@@ -202,7 +202,7 @@ type Program struct {
 	SecretEnv    map[string]string  `json:",omitempty"` // other variables, with the file that has the value
 	Timeout      time.Duration      // of one run; 0: any time
 	Ready        *Ready             `json:",omitempty"` // nil: ready when startsecs have passed
-	Essential    bool               `json:",omitempty"` // the container ends with it
+	Essential    bool               `json:",omitempty"` // the container exits when it does
 	After        []string           `json:",omitempty"` // full names of the processes that it starts after, Requires among them
 	Requires     []string           `json:",omitempty"` // of these, the ones that it is started and stopped with
 	Output       Output             `json:",omitempty"` // its copy in the container's output
@@ -222,7 +222,7 @@ type LogKind int
 
 // The kinds of logs.
 const (
-	LogAuto LogKind = iota // a file of its own in childlogdir, named when the unit starts
+	LogAuto LogKind = iota // a separate file in childlogdir, named when the unit starts
 	LogNone                // nowhere
 	LogFile                // to Path
 )
@@ -234,7 +234,7 @@ type Log struct {
 	MaxBytes int64  // 0: never rotated
 	Backups  int    // 0: truncated instead
 
-	CaptureMaxBytes int64 // of what is captured for listeners; 0: nothing is
+	CaptureMaxBytes int64 // limit of output captured for listeners; 0: none
 	EventsEnabled   bool  // PROCESS_LOG events
 	Syslog          bool  // a copy to /dev/log, where that exists
 }

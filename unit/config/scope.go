@@ -24,14 +24,14 @@ type parser struct {
 	env    map[string]string // for %(ENV_x)s
 	users  *users
 	config *Config
-	digest hash.Hash // of what was read
+	digest hash.Hash // of the files read
 
-	container *spec.Container // the document beside the main file; empty: there is none
+	container *spec.Container // the document beside the main file; empty: none
 	ties      []tie
 }
 
-// scope reads the keys of one section, with the names that expand in it. A wrong
-// value is reported, and replaced by the default.
+// scope reads the keys of one section, with the names that expand in it. It reports an invalid
+// value and uses the default instead.
 type scope struct {
 	*parser
 	sec   *section
