@@ -14,12 +14,12 @@ const (
 	arcCorner   = 8.0
 	endGap      = 10.0 // between neighbouring ends at a state
 	outermost   = 13.0 // of the ends, from the middle of a state
-	stateRound  = 10.0 // of a state's width, at each side: nothing ends there
+	stateRound  = 10.0 // width of the rounded corners of a state, where no arc ends
 	aroundLabel = 4.0  // around a label
 	labelSize   = 11.0
 )
 
-// side is what is above or below the states of a diagram.
+// side is the area above or below the states of a diagram.
 type side struct{ arcs []*arc }
 
 // arc is an arrow between two states: up from one, along a line, down to the other.
@@ -28,7 +28,7 @@ type arc struct {
 	from, to   int
 	level      int     // 0 is nearest to the states
 	room       float64 // of its label
-	start, end float64 // where it is at its states, from the left
+	start, end float64 // horizontal positions of its ends
 	label      float64 // the middle of its label
 }
 
@@ -37,7 +37,7 @@ func (b *arc) span() (first, last int) { return min(b.from, b.to), max(b.from, b
 
 func (b *arc) loop() bool { return b.from == b.to }
 
-// ends returns where an arc is at its states, the left one first.
+// ends returns the positions of an arc's ends, the left one first.
 func (b *arc) ends() (left, right *float64) {
 	if b.from > b.to {
 		return &b.end, &b.start
@@ -83,8 +83,8 @@ func (b *arc) covers(o *arc) bool {
 	return b1 < o2 && o1 < b2
 }
 
-// stackLoops puts each loop above all arcs that are where it or its label is, wide ones
-// above narrow ones.
+// stackLoops places each loop above all arcs that overlap it or its label, wide loops above narrow
+// ones.
 func (s *side) stackLoops() {
 	var placed, loops []*arc
 	for _, b := range s.arcs {
@@ -110,9 +110,9 @@ func (s *side) stackLoops() {
 	}
 }
 
-// at returns the ends of arcs at a state, from the left to the right: those of arcs to the
-// left, the two of a loop, those of arcs to the right. Where arcs lead the same way, the
-// lower one is farther out, so that no other crosses it.
+// at returns the ends of arcs at a state from left to right: first the arcs to the left, then both
+// ends of a loop, then the arcs to the right. Among arcs in the same direction, lower arcs end
+// farther out, so that arcs do not cross.
 func (s *side) at(state int) (lefts, loop, rights []*float64) {
 	sorted := slices.Clone(s.arcs)
 	slices.SortStableFunc(sorted, func(a, b *arc) int { return cmp.Compare(a.level, b.level) })
@@ -132,7 +132,7 @@ func (s *side) at(state int) (lefts, loop, rights []*float64) {
 	return lefts, loop, rights
 }
 
-// needs returns how wide a state is at least for the ends at it.
+// needs returns the minimum width of a state for its arcs.
 func (s *side) needs(state int) float64 {
 	lefts, loop, rights := s.at(state)
 	return 2*stateRound + endGap*float64(len(lefts)+len(loop)+len(rights)-1)
@@ -159,7 +159,7 @@ func (s *side) spread(state int, centre, width float64) {
 	}
 }
 
-// stretch is where nothing crosses a line.
+// stretch is a part of a line that nothing crosses.
 type stretch struct{ from, to float64 }
 
 // free returns the stretches of an arc's line that no higher arc and no loop crosses.
@@ -188,8 +188,8 @@ func (s *side) free(b *arc) (all []stretch) {
 	return append(all, stretch{from, *right})
 }
 
-// lacks returns by how much the states that are last at one have to go to the right, so
-// that each label has room. A loop's is not where another loop is.
+// lacks returns how far to the right a state must move to make room for the labels of the arcs
+// that end at it. A loop's label is not placed over another loop.
 func (s *side) lacks(state int) (most float64) {
 	for _, b := range s.arcs {
 		first, last := b.span()

@@ -12,9 +12,9 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Options choose what is drawn.
+// Options select the content of a drawing.
 type Options struct {
-	Protocols bool // of components, beside the topology
+	Protocols bool // also draw the protocols of components
 }
 
 // Formats returns the functions that draw, by format.
@@ -22,25 +22,24 @@ func Formats() map[string]func(*spec.Application, Options) []byte {
 	return map[string]func(*spec.Application, Options) []byte{"svg": SVG, "dot": DOT, "mermaid": Mermaid}
 }
 
-// Small reports whether an application is so small that its protocols fit beside
-// its topology.
+// Small reports whether an application is small enough to draw its protocols beside its topology.
 func Small(app *spec.Application) bool { return len(app.Components) <= 4 }
 
-// kind is what a box stands for.
+// kind is the kind of node that a box represents.
 type kind uint8
 
 const (
 	container kind = iota
 	component
 	volume
-	other // what cannot be packaged: drawn like a component
+	other // a node that cannot be packaged: drawn like a component
 )
 
 func (k kind) String() string {
 	return [...]string{"container", "component", "volume", "node template"}[k]
 }
 
-// relation is what an edge stands for.
+// relation is the relation that an edge represents.
 type relation uint8
 
 const (
@@ -51,8 +50,8 @@ const (
 
 func (r relation) String() string { return [...]string{"connection", "dependency", "storage"}[r] }
 
-// box is a container, component or volume, or another node template. What is
-// hosted lies in what it is hosted on.
+// box is a container, component, volume or other node template. A box contains the boxes hosted on
+// it.
 type box struct {
 	kind     kind
 	name     string
@@ -81,7 +80,7 @@ func (b *box) top() *box {
 	return b
 }
 
-// edge leads from what requires to what is required.
+// edge leads from the requiring box to the required one.
 type edge struct {
 	from, to *box
 	relation relation
@@ -90,7 +89,7 @@ type edge struct {
 	route
 }
 
-// topology is what all formats draw.
+// topology is the content that all formats draw.
 type topology struct {
 	tops  []*box // containers, then volumes, each by name
 	boxes []*box // all

@@ -9,8 +9,8 @@ import (
 // than that in all, they are drawn straight across.
 const maxLanes = 20_000
 
-// layers assigns a column to each outermost box, so that edges are short and lead
-// to the right wherever no cycle forbids it.
+// layers assigns a column to each outermost box, so that edges are short and lead to the right,
+// except in cycles.
 func (p *piece) layers() map[*box]int {
 	next := map[*box][]*edge{}
 	for _, e := range p.edges {
@@ -32,7 +32,7 @@ func (p *piece) layers() map[*box]int {
 			column[b] = max(column[b], column[a]+1)
 		}
 	}
-	for _, a := range slices.Backward(sorted) { // nothing leads to it: as near as possible to what it leads to
+	for _, a := range slices.Backward(sorted) { // no incoming edge: as near as possible to its targets
 		if len(before[a]) > 0 || len(after[a]) == 0 {
 			continue
 		}
@@ -53,8 +53,8 @@ func (e *edge) ends() (left, right *box) {
 	return e.from.top(), e.to.top()
 }
 
-// breakCycles reverses edges until there is no cycle, and returns the boxes in an
-// order in which every edge leads forward.
+// breakCycles reverses edges until the graph is acyclic, and returns the boxes in topological
+// order.
 func (p *piece) breakCycles(next map[*box][]*edge) []*box {
 	const open, done = 1, 2
 	state := map[*box]int{}
@@ -79,7 +79,7 @@ func (p *piece) breakCycles(next map[*box][]*edge) []*box {
 			into[e.to.top()]++
 		}
 	}
-	for _, wanted := range []bool{true, false} { // begin where nothing leads to, so that few edges are reversed
+	for _, wanted := range []bool{true, false} { // start at boxes without incoming edges, so that few edges are reversed
 		for _, b := range p.tops {
 			if state[b] == 0 && (into[b] == 0) == wanted {
 				visit(b)

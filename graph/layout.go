@@ -16,19 +16,18 @@ const (
 	pieceGap  = 40.0
 	margin    = 18.0
 	portGap   = 11.0 // lines that meet one side of a box
-	labelGap  = 15.0 // those of them that have labels
+	labelGap  = 15.0 // the same for lines with labels
 	nameSize  = 13.0
 	lineSize  = 10.5
 	widePage  = 900.0 // pieces are put side by side up to this
 )
 
-// shape is where a box is drawn: absolute once it is placed. Lines meet it on
-// the band of its height that begins at its top, which is all of a box without
-// children.
+// shape is the position and size of a box, absolute once it is placed. Lines meet the box within
+// the band at its top, which covers all of a box without children.
 type shape struct {
 	x, y, w, h  float64
 	band        float64
-	room        Room // for what others draw in it
+	room        Room // for the content that programs draw in it
 	left, right []*port
 	loops       int     // edges between boxes within it
 	called      float64 // how wide their widest label is
@@ -208,7 +207,7 @@ func portRoom(ports []*port) float64 {
 	return gap * float64(len(ports)+1)
 }
 
-// stretch makes the children of one host equally wide, and theirs.
+// stretch makes the children of one host equally wide, recursively.
 func (b *box) stretch(right float64) {
 	for _, child := range b.children {
 		child.w = b.w - padding - right
@@ -226,8 +225,8 @@ func spread(ports []*port, height float64) {
 	}
 }
 
-// offset returns how far below the top of its outermost box a box begins, before
-// it is placed.
+// offset returns the distance of a box's top from the top of its outermost box, before it is
+// placed.
 func (b *box) offset() float64 {
 	y := 0.0
 	for ; b.parent != nil; b = b.parent {

@@ -17,7 +17,7 @@ func Mermaid(app *spec.Application, opts Options) []byte {
 	if len(t.tops) == 0 {
 		m.line("  %%%% there is nothing in the topology")
 	}
-	for i, b := range t.boxes { // names may be words of Mermaid's, such as "end"
+	for i, b := range t.boxes { // names may be keywords of Mermaid, such as "end"
 		m.ids[b] = fmt.Sprintf("%s%d", strings.ReplaceAll(b.kind.String(), " ", ""), i+1)
 	}
 	for _, b := range t.tops {
@@ -83,7 +83,7 @@ func (m *mermaidWriter) box(b *box, depth int) {
 }
 
 func (m *mermaidWriter) edge(e *edge) {
-	if within(e.from, e.to) || within(e.to, e.from) { // Mermaid cannot lay out an edge into what it comes from
+	if within(e.from, e.to) || within(e.to, e.from) { // Mermaid cannot lay out an edge between a box and its container
 		m.line("  %%%% %s: %s of %s", m.ids[e.from], e.relation, m.ids[e.to])
 		return
 	}

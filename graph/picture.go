@@ -5,8 +5,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Room is what a program needs, beside names, in the box of a component: it is at
-// least so wide, as a container is, and has so much below its name.
+// Room is the space that a program needs in a component's box: the minimum width, also of a
+// container, and the height below the name.
 type Room struct{ Width, Height float64 }
 
 // Picture is a topology that is laid out, for programs that draw it themselves. Lengths
@@ -14,7 +14,7 @@ type Room struct{ Width, Height float64 }
 type Picture struct {
 	Width   float64 `json:"width"`
 	Height  float64 `json:"height"`
-	Summary string  `json:"summary"` // for those who do not see it
+	Summary string  `json:"summary"` // text alternative for screen readers
 	Boxes   []Box   `json:"boxes"`   // each after the one that it lies in
 	Edges   []Edge  `json:"edges"`
 }
@@ -29,10 +29,10 @@ type Box struct {
 	Y     float64  `json:"y"`
 	W     float64  `json:"w"`
 	H     float64  `json:"h"`
-	Band  float64  `json:"band"` // the height from the top that is its own, above what lies in it
+	Band  float64  `json:"band"` // the height of its header, above the boxes in it
 }
 
-// Edge leads from what requires to what is required.
+// Edge leads from the requiring box to the required one.
 type Edge struct {
 	From     string `json:"from"`
 	To       string `json:"to"`
@@ -107,11 +107,11 @@ type DiagramState struct {
 	H       float64 `json:"h"`
 }
 
-// Arrow is what leads from a state to another.
+// Arrow leads from one state to another.
 type Arrow struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
-	Fault bool   `json:"fault,omitempty"` // no operation, but what follows when processes end by themselves
+	Fault bool   `json:"fault,omitempty"` // the fault handler: the transition when processes exit unexpectedly
 	Path  string `json:"path"`
 	Label Label  `json:"label"`
 }

@@ -1,6 +1,6 @@
 package graph
 
-// attach assigns ports to every edge, sorted by where it leads.
+// attach assigns ports to every edge, sorted by the positions of the targets.
 func (p *piece) attach() {
 	ranks := p.ranks()
 	lanes := map[*box]int{}
@@ -26,8 +26,8 @@ func (p *piece) attach() {
 	}
 }
 
-// attachLoop assigns ports to an edge within one box, both on the right: those of
-// edges that lead up above all others, those of edges that lead down below.
+// attachLoop assigns both ports of an edge within one box to its right side: edges leading up go
+// above all others, edges leading down below.
 func (e *edge) attachLoop(ranks map[*box]float64) {
 	const beyond = 1e6
 	e.tail, e.head = &port{edge: e}, &port{edge: e}
@@ -40,8 +40,8 @@ func (e *edge) attachLoop(ranks map[*box]float64) {
 	e.from.right, e.to.right = append(e.from.right, e.tail), append(e.to.right, e.head)
 }
 
-// alignment is what straightens a line: a cell's point here should be as high as
-// another's point there.
+// alignment straightens a line: the point here of a cell should be as high as the point there of
+// another.
 type alignment struct {
 	other       *cell
 	here, there float64
@@ -118,8 +118,8 @@ func (p *piece) stack() {
 	}
 }
 
-// labelRooms returns, by column, the most room that labels need between it and the
-// next one: they are written before arrows, which lead to both.
+// labelRooms returns, by column, the space for labels between it and the next column: labels are
+// placed before arrowheads, which may be at either side.
 func (p *piece) labelRooms() map[int]float64 {
 	onwards, back := map[int]float64{}, map[int]float64{}
 	for _, e := range p.edges {
@@ -142,8 +142,8 @@ func (p *piece) labelRooms() map[int]float64 {
 }
 
 const (
-	labelArrow = 24.0 // from a label to what the arrow leads to
-	labelBow   = 50.0 // for what is left of the line
+	labelArrow = 24.0 // from a label to the arrow's target
+	labelBow   = 50.0 // for the rest of the line
 )
 
 // labelRoom is how much of a line is level for the sake of its label.
@@ -171,7 +171,7 @@ func gapBetween(a, b *cell) float64 {
 	return apart
 }
 
-// alignments returns, for each cell, those with cells to its left and right.
+// alignments returns the alignments of each cell with the cells to its left and right.
 func (p *piece) alignments() (lefts, rights map[*cell][]alignment) {
 	lefts, rights = map[*cell][]alignment{}, map[*cell][]alignment{}
 	join := func(a *cell, atA float64, b *cell, atB float64) {
@@ -217,7 +217,7 @@ func (p *piece) settleColumn(column []*cell, alignments map[*cell][]alignment) {
 				want += (w.other.y + w.there - w.here) / float64(len(of))
 			}
 			if c.top == nil {
-				weight *= 3 // a bend in a long line is what the eye finds first
+				weight *= 3 // bends in long lines are the most visible
 			}
 		}
 		pools = append(pools, pool{i, 1, (want - offsets[i]) * weight, weight})

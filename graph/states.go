@@ -47,8 +47,8 @@ func newDiagram(p sharedProtocol) *diagram {
 	return d
 }
 
-// rowOf returns the states in the order in which transitions reach them first,
-// the initial one first, those that none reaches last.
+// rowOf returns the states in breadth-first order from the initial state, followed by the
+// unreachable ones.
 func rowOf(p protocol.Protocol) []protocol.State {
 	var row []protocol.State
 	seen := map[string]bool{}
@@ -72,7 +72,7 @@ func rowOf(p protocol.Protocol) []protocol.State {
 	return row
 }
 
-// row places the states, with room between neighbours for what is written between them.
+// row places the states, with space for the labels between neighbours.
 func (d *diagram) row() {
 	sides := []*side{&d.above, &d.below}
 	d.above.stack()
@@ -154,7 +154,7 @@ func says(s protocol.State) string {
 	return text
 }
 
-// head is the upper edge of the states in a diagram that begins at a height.
+// head returns the upper edge of the states in a diagram at height y.
 func (d *diagram) head(y float64) float64 { return y + headingRoom + d.above.height() }
 
 func (s *svgWriter) arc(b *arc, x, y, up float64) {

@@ -138,7 +138,7 @@ func (s *svgWriter) cylinder(b *box) {
 	s.line(`<path d="M%s,%s A%s,%d 0 0 0 %s,%s" class="volume"/>`, left, top, half, rim, right, top)
 }
 
-// edge draws an edge; its arrow is at what is required.
+// edge draws an edge, with its arrowhead at the required box.
 func (s *svgWriter) edge(e *edge) {
 	class, marker := "edge", e.relation.String()
 	if e.relation != connection {
@@ -148,7 +148,7 @@ func (s *svgWriter) edge(e *edge) {
 	s.line(`<path d="%s" class="%s" marker-end="url(#%s)"><title>%s</title></path>`, e.path(), class, marker, escape(tip))
 }
 
-// path returns an edge's line, from what requires to what is required.
+// path returns an edge's line, from the requiring box to the required one.
 func (e *edge) path() string {
 	points := e.points()
 	if e.reversed {
@@ -164,8 +164,8 @@ func (s *svgWriter) label(e *edge) {
 	}
 }
 
-// labelAt returns where the label of an edge is written: onto its line, before its
-// arrow and outside the boxes that the arrow leads into.
+// labelAt returns the position of an edge's label: on its line, before its arrowhead and outside
+// the boxes around the target.
 func (e *edge) labelAt() (x, y float64, anchor string) {
 	points := e.points()
 	last, before := points[len(points)-1], points[len(points)-2]
@@ -184,8 +184,7 @@ func (e *edge) labelAt() (x, y float64, anchor string) {
 
 type point struct{ x, y float64 }
 
-// points returns where an edge changes its direction, from left to right; of a
-// loop, its two ends.
+// points returns the corners of an edge from left to right; for a loop, its two ends.
 func (e *edge) points() []point {
 	from, to := e.from, e.to
 	if e.reversed {

@@ -6,8 +6,8 @@ import (
 	"github.com/toskose/toskose/internal/visible"
 )
 
-// widths are those of Helvetica's characters from the space on, in thousandths
-// of the size; Arial and Liberation Sans have the same.
+// widths are the widths of Helvetica's characters, starting at the space, in thousandths of the
+// font size; Arial and Liberation Sans have the same widths.
 var widths = [...]int{
 	278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278,
 	556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556,
@@ -17,8 +17,8 @@ var widths = [...]int{
 	556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 }
 
-// width estimates how wide a text is, with a sixth more: where there is no
-// Helvetica the font may be a wider one, such as DejaVu Sans.
+// width estimates the width of a text, plus one sixth: without Helvetica, the font may be a wider
+// one, such as DejaVu Sans.
 func width(text string, size float64, bold bool) float64 {
 	sum := 0
 	for _, r := range text {

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// Component is what of a component differs from one release to another. Digests are short:
-// they tell versions of one thing apart.
+// Component holds the properties of a component by which releases are compared. Digests are
+// shortened: they only distinguish versions of the same component.
 type Component struct {
 	Node       string            `yaml:"node"`
 	Files      string            `yaml:"files"`                // a digest of its files in the image
-	Settings   string            `yaml:"settings,omitempty"`   // a digest of what toskose.yml says of it
-	Requires   string            `yaml:"requires,omitempty"`   // a digest of what it is hosted on, connects to and depends on
+	Settings   string            `yaml:"settings,omitempty"`   // a digest of its settings in toskose.yml
+	Requires   string            `yaml:"requires,omitempty"`   // a digest of its host, connections and dependencies
 	Task       string            `yaml:"task,omitempty"`       // a digest of how often its Task is run
-	Initial    string            `yaml:"initial"`              // the state that it begins in
+	Initial    string            `yaml:"initial"`              // its initial state
 	States     []string          `yaml:"states,flow"`          //
 	Moves      []string          `yaml:"transitions"`          // of its protocol, as a text each
 	Operations map[string]string `yaml:"operations,omitempty"` // a digest of each that has a script: the script's path, its inputs and limits
 }
 
-// describe says what the components are, for those who compare releases.
+// describe lists the components in the plan, so that releases can be compared.
 func (p *planner) describe() {
 	p.plan.Components = map[string]Component{}
 	for _, c := range p.public().Components {
@@ -61,7 +61,8 @@ func (p *planner) describe() {
 	}
 }
 
-// filesDigest returns a digest of a component's files, given those of its image, sorted.
+// filesDigest returns a digest of the component's files, selected from the sorted files of its
+// image.
 func filesDigest(archive fs.FS, files []File, component string) (string, error) {
 	sum, below := sha256.New(), appPath(component, "")
 	for _, f := range files {
@@ -93,7 +94,7 @@ func copyFrom(w io.Writer, archive fs.FS, name string) error {
 func digestOf(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what is planned is plain data
+		panic(err) // a plan is plain data, which can always be encoded
 	}
 	sum := sha256.Sum256(data)
 	return short(sum[:])

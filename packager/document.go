@@ -9,8 +9,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// document returns the application as its manager reads it: without secrets, and with
-// everything that toskose.yml says of running it.
+// document returns the application as its manager reads it: without secrets, and with the run-time
+// settings of toskose.yml.
 func (p *planner) document() *spec.Application {
 	app := p.public()
 	if goal := p.plan.Config.Manager.Goal; goal != config.GoalNone {

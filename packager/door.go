@@ -20,7 +20,7 @@ const (
 // expiresSoon is how long before its end a certificate is warned of.
 const expiresSoon = 30 * 24 * time.Hour
 
-// managerTLS has the manager's API be served over TLS, and units be asked so.
+// managerTLS configures TLS for the manager's API and for its connections to units.
 func (p *planner) managerTLS(s *Service) {
 	cfg := &p.plan.Config.Manager
 	if !p.opts.TLS {
@@ -45,8 +45,8 @@ func (p *planner) managerTLS(s *Service) {
 	}
 }
 
-// givenCertificate has the API be served with the user's certificate. Where its files
-// are is nobody's business afterwards: they are secrets of the application.
+// givenCertificate makes the manager serve the API with the user's certificate. The paths of its
+// files are removed from the configuration: the files become secrets of the application.
 func (p *planner) givenCertificate(s *Service) {
 	files := p.plan.Config.Manager.TLS
 	p.plan.Config.Manager.TLS = config.Certificate{}
@@ -57,7 +57,7 @@ func (p *planner) givenCertificate(s *Service) {
 		return
 	}
 	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil { // which says nothing of the key
+	if err != nil { // the error does not contain the key
 		p.report("manager.tls: %s and %s cannot be used: %w", files.Certificate, files.Key, err)
 		return
 	}
@@ -104,8 +104,8 @@ func (p *Plan) CertificateNames() []string {
 	return names
 }
 
-// ManagerName is the host by which the manager is asked, so that its certificate is for
-// it: that of its own machine, if it can be.
+// ManagerName returns the host name under which clients reach the manager: a name in its
+// certificate, preferably the name of the manager's machine.
 func (p *Plan) ManagerName() string {
 	here := config.Host(p.Config.Manager.Bind)
 	names := p.CertificateNames()

@@ -15,8 +15,8 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-// The modes in an image. Group 0 has the owner's rights, so that a container
-// may run as any user of group 0.
+// File modes in an image. Group 0 has the owner's rights, so that a container may run as any user
+// of group 0.
 const (
 	modeFolder     = 0o775
 	modeFile       = 0o664
@@ -24,7 +24,7 @@ const (
 	modeRootFile   = 0o644
 )
 
-// tree gathers the files of one image.
+// tree collects the files of one image.
 type tree struct {
 	archive fs.FS
 	files   map[string]File // by path in the image
@@ -32,7 +32,7 @@ type tree struct {
 
 func newTree(archive fs.FS) *tree { return &tree{archive: archive, files: map[string]File{}} }
 
-// folder adds a folder and those it is in, down from /toskose's children.
+// folder adds a folder and its parents, starting at /toskose's children.
 func (t *tree) folder(at string) {
 	for ; at != "/toskose" && at != "/"; at = path.Dir(at) {
 		t.files[at] = File{Path: at, Mode: modeFolder, Dir: true, Owned: true}
@@ -44,8 +44,8 @@ func (t *tree) data(at string, data []byte) {
 	t.files[at] = File{Path: at, Mode: modeRootFile, Data: data}
 }
 
-// component adds the files of a component at their paths in the archive: the
-// whole folder of each script, artifacts, and what operations depend on.
+// component adds the files of a component at their paths in the archive: the folder of each
+// script, artifacts, and the dependencies of operations.
 func (t *tree) component(c spec.Component) error {
 	root := appPath(c.Name, "")
 	t.folder(root)
@@ -69,9 +69,8 @@ func (t *tree) component(c spec.Component) error {
 	return errors.Join(problems...)
 }
 
-// beside adds a script and its folder. Of the archive's root, only the files
-// are added. TOSCA documents stay out: they are not part of a component, and may
-// hold what is to be a secret.
+// beside adds a script and its folder. From the archive's root, it adds only files. TOSCA
+// documents are excluded: they are not part of a component and may contain secrets.
 func (t *tree) beside(root, script string) error {
 	if _, err := fs.Stat(t.archive, script); err != nil {
 		return notInArchive(err)
@@ -117,7 +116,7 @@ func isDefinitions(archive fs.FS, file string) (bool, error) {
 	return versionKey.Match(head), nil
 }
 
-// file adds a file of the archive, or the whole of a folder.
+// file adds a file of the archive, or a complete folder.
 func (t *tree) file(root, file string) error {
 	at := path.Join(root, file)
 	if _, ok := t.files[at]; ok {
@@ -142,9 +141,8 @@ func (t *tree) file(root, file string) error {
 	return nil
 }
 
-// FileMode is the mode that a file of the archive gets. It is executable by its
-// own mode or by its first bytes, as many archives are made where files have no
-// such mode.
+// FileMode returns the mode of a file of the archive in an image. A file is executable if its mode
+// or its first bytes say so: many archives are made on systems without executable bits.
 func FileMode(archive fs.FS, file string, info fs.FileInfo) (uint32, error) {
 	head, err := firstBytes(archive, file)
 	if err != nil {
@@ -163,7 +161,7 @@ func notInArchive(err error) error {
 	return err
 }
 
-// sorted returns the files, parents before what is in them.
+// sorted returns the files, each folder before its contents.
 func (t *tree) sorted() []File {
 	files := make([]File, 0, len(t.files))
 	for _, f := range t.files {

@@ -15,14 +15,13 @@ import (
 // device, the engine's socket. Who can write there may take over the machine.
 type HostPath struct {
 	Path string `yaml:"path" json:"path"`
-	User string `yaml:"user" json:"user"` // the container or volume that uses it, for people
+	User string `yaml:"user" json:"user"` // the container or volume that uses it, for display
 }
 
 func (h HostPath) String() string { return fmt.Sprintf("%s, by %s", h.Path, h.User) }
 
-// hostPaths finds what the application uses of its host. An archive decides nothing about
-// machines: each path must be allowed by who packages it, on the command line or in
-// toskose.yml.
+// hostPaths finds the paths of the host that the application uses. An archive cannot grant access
+// to a host: the user must allow each path on the command line or in toskose.yml.
 func (p *planner) hostPaths(volumes []spec.Volume) {
 	for _, n := range p.app.Nodes {
 		for _, share := range n.Shares {
@@ -34,7 +33,7 @@ func (p *planner) hostPaths(volumes []spec.Volume) {
 		planned := volume(v, cfg)
 		for _, option := range hostOptions(planned.Options) {
 			used := HostPath{planned.Options[option], fmt.Sprintf("volume %q", v.Name)}
-			if cfg.DriverOpts[option] != "" { // toskose.yml says so itself
+			if cfg.DriverOpts[option] != "" { // overridden by toskose.yml
 				p.plan.Host = append(p.plan.Host, used)
 				continue
 			}

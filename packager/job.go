@@ -8,8 +8,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// jobOf returns the Task that a container is there for, where toskose.yml says that it
-// is run without the manager; nil: it is not.
+// jobOf returns the Task of a container that toskose.yml configures to run without the manager, or
+// nil.
 func (p *planner) jobOf(node string) *spec.Component {
 	if !p.plan.Config.Nodes[node].Job {
 		return nil
@@ -17,12 +17,12 @@ func (p *planner) jobOf(node string) *spec.Component {
 	components := p.components(node)
 	i := slices.IndexFunc(components, func(c spec.Component) bool { return c.Task != nil })
 	if i < 0 {
-		return nil // said so
+		return nil // already reported
 	}
 	return &components[i]
 }
 
-// checkJobs refuses job: true where a manager has to run the Task.
+// checkJobs rejects job: true on nodes whose Task needs the manager.
 func (p *planner) checkJobs() {
 	for _, n := range p.app.Nodes {
 		cfg := p.plan.Config.Nodes[n.Name]
@@ -74,7 +74,7 @@ func (p *planner) checkAlone(node string, own []string) {
 	}
 }
 
-// hostsOf returns the components that one is hosted on, the outermost first.
+// hostsOf returns the hosts of a component, the outermost first.
 func (p *planner) hostsOf(c spec.Component) []string {
 	var all []string
 	for i := 0; i >= 0; {
@@ -121,7 +121,7 @@ func isImplemented(c spec.Component, o protocol.Operation) bool {
 	return false
 }
 
-// unitJob returns what a container's unit runs by itself; nil: nothing.
+// unitJob returns the job that the container's unit runs without a manager, or nil.
 func (p *planner) unitJob(node string) *spec.Job {
 	c := p.jobOf(node)
 	if c == nil {
@@ -149,20 +149,20 @@ func (p *planner) unitJob(node string) *spec.Job {
 	return &job
 }
 
-// asJob has an orchestrator run a container until it ends with 0.
+// asJob makes the orchestrator run the container until it exits with status 0.
 func (s *Service) asJob(c *spec.Component) {
 	task := *c.Task
 	s.Job = &Job{Name: c.Name, Task: task}
 	if r := &s.Deploy.RestartPolicy; *r == (config.RestartPolicy{}) {
 		r.Condition = "on-failure"
 		if r.MaxAttempts = &task.BackoffLimit; task.BackoffLimit == 0 {
-			*r = config.RestartPolicy{Condition: "none"} // 0 is no limit to Docker
+			*r = config.RestartPolicy{Condition: "none"} // Docker treats 0 as no limit
 		}
 	}
 }
 
-// withoutJobs leaves out the components that no manager runs: to it, their containers
-// are the orchestrator's, like those without components.
+// withoutJobs removes the components that run without the manager: the manager treats their
+// containers as standalone ones.
 func (p *planner) withoutJobs(app *spec.Application) {
 	gone := map[string]bool{}
 	app.Components = slices.DeleteFunc(app.Components, func(c spec.Component) bool {

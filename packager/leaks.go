@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// leastInside is how long a secret has to be for a longer value that contains
-// it to count as a leak.
+// leastInside is the minimum length of a secret for which a longer value containing it is reported
+// as a leak.
 const leastInside = 6
 
 // checkLeaks warns where the value of a secret is also written in the clear,

@@ -40,8 +40,8 @@ func (p *planner) manager() {
 	p.checkImageNames()
 }
 
-// managerFiles are those of the manager's image: the document of the application, and the
-// authorities of users' certificates.
+// managerFiles returns the files of the manager's image: the application's document and the
+// authorities of client certificates.
 func (p *planner) managerFiles() []File {
 	t := newTree(p.archive)
 	p.plan.Document = p.document()

@@ -14,7 +14,7 @@ var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 const nameRule = "letters, digits, '_', '.' and '-', beginning with a letter or digit"
 
-// Segments of the manager's routes beside which nothing may have that name.
+// Segments of the manager's routes: nodes and components cannot have these names.
 var (
 	nodeRoutes = []string{"reload"}
 	partRoutes = []string{"log", "operations"}

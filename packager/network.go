@@ -9,9 +9,8 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// aliases returns each node's names on the network besides its own: the alias
-// of its configuration, and those of its components that others dial. Names on
-// networks are not case-sensitive.
+// aliases returns each node's additional names on the network: its configured alias, and the names
+// of its components to which others connect. Names on networks are not case-sensitive.
 func (p *planner) aliases() map[string][]string {
 	dialled := map[string]bool{}
 	for _, n := range p.app.Nodes {
@@ -55,9 +54,8 @@ func (p *planner) aliases() map[string][]string {
 	return out
 }
 
-// dependsOn orders services after what their containers and components depend
-// on and dial. An edge that would close a cycle is left out, which engines
-// refuse: an order between containers that need each other there is none.
+// dependsOn orders each service after the services that its container and components depend on and
+// connect to. It omits an edge that would close a cycle, since engines reject cycles.
 func dependsOn(app *spec.Application, services []Service) {
 	nodeOf := map[string]string{}
 	for _, n := range app.Nodes {

@@ -18,18 +18,17 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-// Options is what a plan depends on besides the application and its
-// configuration.
+// Options are the inputs of a plan besides the application and its configuration.
 type Options struct {
 	Version   string                            // of Toskose
-	Places    tosca.Places                      // where the archive says what is reported; nil: not known
-	AllowHost []string                          // paths of the host that the application may use, with what is below them
-	TLS       bool                              // manager and units speak TLS, with certificates of the application's own
+	Places    tosca.Places                      // positions in the archive for messages; nil: not known
+	AllowHost []string                          // paths of the host that the application may use, including paths below them
+	TLS       bool                              // manager and units use TLS, with certificates of the application's own authority
 	Now       time.Time                         // certificates are warned of that are not valid then
 	Read      func(name string) ([]byte, error) // reads a file that toskose.yml names; nil: there are none
 }
 
-// TargetOf says what a toskose.yml for the application may name.
+// TargetOf returns the nodes and components that a toskose.yml for the application may name.
 func TargetOf(app *spec.Application) config.Target {
 	name, _ := projectName(app.Name)
 	target := config.Target{App: name}
@@ -60,9 +59,8 @@ func hosts(app *spec.Application, node string) bool {
 	return slices.ContainsFunc(app.Components, func(c spec.Component) bool { return c.Node == node })
 }
 
-// New makes the plan for an application. archive holds its files at their
-// paths; cfg is what config.Decode returned for TargetOf(app), or empty. The
-// error joins all that cannot be packaged.
+// New makes the plan for an application. archive contains the application's files; cfg is the
+// result of config.Decode for TargetOf(app), or empty. The error joins all problems.
 func New(app *spec.Application, archive fs.FS, cfg config.Config, opts Options) (*Plan, error) {
 	name, err := projectName(app.Name)
 	if err != nil {
@@ -128,8 +126,9 @@ func (p *planner) components(node string) []spec.Component {
 	return cs
 }
 
-// An underscore ends an application's name in those of its volumes, networks and services, so it has none: `shop_web`
-// with a volume `data` would have that of `shop` with a volume `web_data`.
+// Application names in the names of volumes, networks and services end at the first underscore, so
+// they must not contain one: otherwise `shop_web` with a volume `data` and `shop` with a volume
+// `web_data` would get the same volume name.
 var notInProjectNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // longestProject leaves services their names: a Swarm's have 63 characters
@@ -149,8 +148,7 @@ func projectName(app string) (string, error) {
 	return name, nil
 }
 
-// Shorten cuts a name to a length, with a digest of what it stands for at its
-// end.
+// Shorten truncates a name to a length and appends a digest of the value it identifies.
 func Shorten(name, of string, length int) string {
 	sum := sha256.Sum256([]byte(of))
 	digest := "-" + hex.EncodeToString(sum[:4])

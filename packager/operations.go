@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// components returns what toskose.yml may say of components.
+// components returns the component settings that toskose.yml may contain.
 func components(app *spec.Application) map[string]config.TargetComponent {
 	all := map[string]config.TargetComponent{}
 	for _, c := range app.Components {
@@ -48,10 +48,9 @@ func operations(c spec.Component) map[string]config.TargetOperation {
 	return all
 }
 
-// declaredPort is the TCP port that a component is to accept connections at when it
-// is started; 0: none is declared. It is that of its own endpoint. A container speaks for
-// a component only where no other is started in it: by its endpoint or, where it
-// has none, by its only port.
+// declaredPort returns the TCP port at which a component must accept connections once started, or
+// 0. The component's own endpoint wins. The container's endpoint or, without one, its only port
+// applies if no other component is started in the container.
 func declaredPort(app *spec.Application, c spec.Component) int {
 	if c.Endpoint != 0 {
 		return c.Endpoint
@@ -91,8 +90,8 @@ func starts(c spec.Component) bool {
 	return false
 }
 
-// Configured returns the application with what toskose.yml says of operations: their
-// kinds, and the states of those that no transition names.
+// Configured returns the application with the operation settings of toskose.yml: their kinds, and
+// the states of operations that no transition names.
 func Configured(app *spec.Application, cfg config.Config) *spec.Application {
 	changed := *app
 	changed.Components = slices.Clone(app.Components)

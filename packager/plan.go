@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// Plan is what is built and run for an application. Slices are
-// sorted by name unless a comment says otherwise.
+// Plan lists the images and services of an application. Slices are sorted by name unless a comment
+// says otherwise.
 type Plan struct {
 	App         string            // the application's name, valid as a stack and project name
 	Version     string            // of Toskose
@@ -23,11 +23,11 @@ type Plan struct {
 	Config      config.Config     // completed
 	Document    *spec.Application // as the manager reads it
 	Digests     map[string]string // of the configurations of the units, by node, as these report them
-	Certificate *x509.Certificate // the user's own, of the manager's API; nil: there is none
-	Host        []HostPath        // what it uses of its host
-	Warnings    []string          // what is lost or surely not meant, for the user to read
+	Certificate *x509.Certificate // the user's certificate for the manager's API; nil: none
+	Host        []HostPath        // paths of the host that it uses
+	Warnings    []string          // lost settings and likely mistakes, for the user
 
-	Components map[string]Component // what of them differs from one release to another
+	Components map[string]Component // to compare releases
 }
 
 // Image is an image to build by copying files onto a base.
@@ -35,24 +35,24 @@ type Image struct {
 	Name string // reference of the result
 	Node string // the node it is for; empty: the manager
 	Base string // reference of the base; empty: this version's image of the manager
-	// Dockerfile is the path in the archive of what Base is built from, with its
-	// folder as the context; empty: Base is there.
+	// Dockerfile is the path in the archive of the Dockerfile that builds Base, with its folder as
+	// the context; empty: Base exists.
 	Dockerfile string
 	Unit       bool // the unit is copied into it
 	Env        map[string]string
 	Labels     map[string]string
-	Files      []File   // sorted by path; parents come before what is in them
+	Files      []File   // sorted by path; folders before their contents
 	Scripts    []string // of the archive, which operations run; sorted
 	Path       string   // PATH of the container, where the application sets it
 	Entry      []string // entry point; empty: the base's
 	Health     []string // health check
 
-	// RegistryPassword pushes it, as the user its name begins with.
+	// RegistryPassword is for pushing the image, with the first element of its name as the user.
 	RegistryPassword string
 }
 
-// Alone reports whether an image is the result of its Dockerfile, with nothing
-// put into it: a standalone container's.
+// Alone reports whether the image is the unmodified result of its Dockerfile, as for a standalone
+// container.
 func (i Image) Alone() bool { return i.Dockerfile != "" && i.Base == i.Name }
 
 // File is a file or folder in an image.
@@ -69,13 +69,13 @@ type File struct {
 type Service struct {
 	Name       string
 	Image      string
-	User       string   // whom its image runs as; empty: that is not known
+	User       string   // the user that its image runs as; empty: not known
 	SecretUser string   `json:",omitempty"` // number of the only user that reads its secrets; empty: all users of the container do
 	Aliases    []string // names on the network besides Name, sorted
 	Command    []string
 	Env        map[string]string
 	Ports      []Port // by container port
-	Internal   []Port // what it listens at and does not publish; no host port
+	Internal   []Port // ports that it does not publish; without a host port
 	Binds      []Bind // by container path
 	Mounts     []Mount
 	Secrets    []string // names of Secrets, mounted as /run/secrets/NAME
@@ -83,13 +83,13 @@ type Service struct {
 	Deploy     config.Deploy
 	StopGrace  int      // seconds; 0: the engine's own
 	Health     []string // health check; empty: the image's
-	Pulse      []string // the same, where it is done every PulseInterval; empty: Health is
-	Ready      []string // whether clients should be led to it; empty: where it is healthy
+	Pulse      []string // health check to run every PulseInterval; empty: Health
+	Ready      []string // readiness check; empty: it is ready if it is healthy
 	UnitPort   int      // of the unit or the manager; 0: standalone
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
 	IsManager  bool
 	IsToskosed bool
-	Job        *Job `json:",omitempty"` // it ends by itself, when this is complete; nil: it does not
+	Job        *Job `json:",omitempty"` // the job after which it exits; nil: it does not exit
 }
 
 // Job is the Task that a container is there for, without the manager.
@@ -118,19 +118,19 @@ type Volume struct {
 	Options map[string]string
 }
 
-// Secret is a credential that reaches containers as a file. Its value is kept
-// beside the manifests by packager/output, never in them.
+// Secret is a credential passed to containers as a file. packager/output stores its value next to
+// the manifests, never in them.
 type Secret struct {
 	Name  string
 	Given string // the user's value; empty: generate one
-	Begin string // what it is at first, in the place of a generated one
+	Begin string // its initial value, instead of a generated one
 
 	TLS *TLS // it is a certificate or a key, and no password
 
 	Application bool // it is the application's own; the manager does not get it
 }
 
-// TLS reports whether manager and units speak TLS.
+// TLS reports whether manager and units use TLS.
 func (p *Plan) TLS() bool {
 	return slices.ContainsFunc(p.Secrets, func(s Secret) bool { return s.TLS != nil })
 }
@@ -138,8 +138,8 @@ func (p *Plan) TLS() bool {
 // Manager returns the manager's service.
 func (p *Plan) Manager() Service { return p.Services[len(p.Services)-1] }
 
-// Pinned returns the plan with other names for the images of its services: those by which
-// they stay what they are. pin returns one, and whom the image runs as if that is known.
+// Pinned returns the plan with immutable image names in its services. pin returns the immutable
+// name, and the image's user if known.
 func (p *Plan) Pinned(pin func(ref string) (name, user string)) *Plan {
 	pinned := *p
 	pinned.Services = slices.Clone(p.Services)
@@ -182,14 +182,15 @@ func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
 const (
 	UnitPath     = "/toskose/unit/toskose-unit"
 	UnitConfPath = "/toskose/unit/supervisord.conf"
-	// ContainerPath is the document of the container, which its unit reads beside supervisord.conf.
+	// ContainerPath is the document of the container, which its unit reads along with
+	// supervisord.conf.
 	ContainerPath = "/toskose/unit/container.json"
-	// BaseCommandPath is a script that runs what the base runs by itself.
+	// BaseCommandPath is a script that runs the default command of the base image.
 	BaseCommandPath = "/toskose/unit/base-command"
 	AppsPath        = "/toskose/apps"
 	StatePath       = "/toskose/state"
-	// DocumentsPath is where a unit keeps what outlives its container: each toskosed
-	// service has a volume of its own there.
+	// DocumentsPath is where a unit stores documents that outlive its container: each toskosed
+	// service has a separate volume there.
 	DocumentsPath = "/toskose/documents"
 	SecretsPath   = "/run/secrets"
 	ManagerPath   = "/toskose/manager/toskose-manager"
@@ -200,14 +201,14 @@ const (
 	ClientCAPath = ManagerFolder + "/client-ca.crt"
 )
 
-// The labels of images and containers, by which they are found again.
+// Labels that identify images and containers.
 const (
 	LabelApp     = "io.toskose.app"
 	LabelNode    = "io.toskose.node" // of a toskosed image; the manager's has none
 	LabelVersion = "io.toskose.version"
-	LabelJob     = "io.toskose.job" // of a container that is there for one Task, and ends with it: the Task's name
+	LabelJob     = "io.toskose.job" // of a container that runs one Task and then exits: the Task's name
 
-	// Of a toskosed image: what its base runs by itself, each a JSON list.
+	// Of a toskosed image: the entry point and command of its base, each a JSON list.
 	LabelBaseEntrypoint = "io.toskose.base.entrypoint"
 	LabelBaseCommand    = "io.toskose.base.command"
 )
@@ -239,29 +240,28 @@ const (
 	HealthRetries  = 10
 )
 
-// The same of a unit where the first check decides when names lead to a container: see
-// the unit's command pulse, which lasts.
+// The same for a unit whose first check decides when names resolve to its container: see the
+// unit's command pulse, which keeps running.
 const (
 	PulseInterval = 500 * time.Millisecond
 	PulseTimeout  = 10 * time.Second
 	PulseRetries  = 30
 )
 
-// The files that lie beside the secrets, so that no secret can have their names.
+// Files stored with the secrets; no secret can have their names.
 const (
-	SecretNamesFile  = "names.json" // what a Swarm calls each secret
+	SecretNamesFile  = "names.json" // each secret's name in the Swarm
 	RotationFile     = ".rotation"  // how far secrets that are being replaced are
 	NetrcFile        = "netrc"      // curl's --netrc-file
 	TLSAuthorityFile = "tls-ca.key" // the key that signs certificates; no container has it
 )
 
-// ProgramGrace is how many seconds a program has to end after its stop signal, unless
-// toskose.yml says otherwise.
+// ProgramGrace is the default number of seconds between a program's stop signal and its kill
+// signal.
 const ProgramGrace = 10
 
-// stopGrace is how many seconds the end of a container may take before its engine
-// kills it: the longest grace of a program, as much again for what no program
-// claims, and 5 more.
+// stopGrace returns the seconds that a container may take to stop before the engine kills it:
+// twice the longest grace period of a program, and 5 more.
 func stopGrace(components map[string]config.Component) int {
 	longest := ProgramGrace
 	for _, c := range components {

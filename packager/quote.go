@@ -39,7 +39,7 @@ func shellWords(text string) (string, error) {
 // seconds writes a duration.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
-// address writes a URL without white space; what is none stays as it is.
+// address removes white space from a URL; it returns other text unchanged.
 func address(text string) string {
 	if u, err := url.Parse(text); err == nil {
 		return u.String()
@@ -49,8 +49,8 @@ func address(text string) string {
 
 var afterSpace = regexp.MustCompile(`(\s)([;#])`)
 
-// pattern writes a regular expression: a sign after white space would begin a comment
-// there, and white space at its ends would be lost.
+// pattern quotes a regular expression: a `;` or `#` after white space would begin a comment in the
+// file, and leading and trailing white space would be lost.
 func pattern(text string) string {
 	text = afterSpace.ReplaceAllString(text, "$1\\$2")
 	if strings.TrimSpace(text) != text {

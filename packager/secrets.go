@@ -14,7 +14,7 @@ import (
 // passwords do.
 // A unit reads them when an operation starts; a standalone container has to.
 
-// values lists what a secret may be: COMPONENT.INPUT, CONTAINER.VARIABLE.
+// values lists the values that can be secrets: COMPONENT.INPUT and CONTAINER.VARIABLE.
 func values(app *spec.Application) []string {
 	var all []string
 	for _, n := range app.Nodes {
@@ -58,8 +58,8 @@ func (p *planner) hide(name, value string) string {
 	return path.Join(SecretsPath, name)
 }
 
-// checkSecrets refuses two secrets of one name: that of a unit's password, or
-// of a certificate, may be an input's, too.
+// checkSecrets rejects duplicate secret names: an input may have the name of a unit's password or
+// of a certificate.
 func (p *planner) checkSecrets() {
 	for i, s := range p.plan.Secrets {
 		if slices.ContainsFunc(p.plan.Secrets[:i], func(o Secret) bool { return o.Name == s.Name }) {
@@ -80,8 +80,8 @@ func (p *planner) secretInputs(c spec.Component, name protocol.Operation, o spec
 	return files
 }
 
-// secretName is that of an input, which is one secret wherever it has the same
-// value.
+// secretName returns the name of an input's secret. Operations whose inputs have the same name and
+// value share one secret.
 func (p *planner) secretName(c spec.Component, name protocol.Operation, in spec.OperationInput) string {
 	for _, other := range c.Operations() {
 		for _, same := range other.Inputs {
@@ -123,8 +123,8 @@ func (p *planner) secretFiles(s *Service, components []spec.Component) {
 	s.Secrets = slices.Compact(s.Secrets)
 }
 
-// public returns the application without its secrets, for the manager, which
-// does not need the values of the topology's inputs: secrets come from them.
+// public returns the application without its secrets, for the manager. It also omits the values of
+// the topology's inputs, from which secrets come.
 func (p *planner) public() *spec.Application {
 	app := *p.app
 	app.Nodes = slices.Clone(app.Nodes)

@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// node plans a container: its service, and its image where it is toskosed.
+// node plans a container: its service and, if it is toskosed, its image.
 func (p *planner) node(n *spec.Node, aliases []string) {
 	s := Service{
 		Name: n.Name, Image: n.Image.Name, Aliases: aliases, Env: map[string]string{},
@@ -52,8 +52,7 @@ func (p *planner) node(n *spec.Node, aliases []string) {
 	p.plan.Services = append(p.plan.Services, s)
 }
 
-// alone plans the image of a standalone container, where it is built from the
-// archive.
+// alone plans the image of a standalone container if it is built from the archive.
 func (p *planner) alone(s *Service, n *spec.Node) {
 	if !isBuilt(*n) {
 		return
@@ -66,8 +65,8 @@ func (p *planner) alone(s *Service, n *spec.Node) {
 	})
 }
 
-// base returns what the image of a toskosed container is built on, and the
-// Dockerfile in the archive that makes it; a base in toskose.yml wins.
+// base returns the base image of a toskosed container, and the Dockerfile in the archive that
+// builds it. A base image in toskose.yml takes precedence.
 func (p *planner) base(n *spec.Node) (ref, dockerfile string) {
 	cfg := p.plan.Config.Nodes[n.Name].Docker
 	if isBuilt(*n) && cfg.BaseImage == "" {
@@ -83,7 +82,7 @@ func (p *planner) base(n *spec.Node) (ref, dockerfile string) {
 	return ref, ""
 }
 
-// toskosed adds to a service what a unit in it needs, and plans its image.
+// toskosed adds the unit's settings to a service and plans its image.
 func (p *planner) toskosed(s *Service, n *spec.Node, components []spec.Component, secrets map[string]string) {
 	cfg := p.plan.Config.Nodes[n.Name]
 	for name := range n.Env {
@@ -123,7 +122,7 @@ func (p *planner) toskosed(s *Service, n *spec.Node, components []spec.Component
 	})
 }
 
-// checkMounts refuses what is mounted where the unit's documents are.
+// checkMounts rejects mounts over the unit's documents.
 func (p *planner) checkMounts(s Service) {
 	var at []string
 	for _, m := range s.Mounts {
@@ -139,7 +138,7 @@ func (p *planner) checkMounts(s Service) {
 	}
 }
 
-// scripts are what the operations of components run.
+// scripts returns the scripts of the components' operations.
 func scripts(components []spec.Component) []string {
 	var all []string
 	for _, c := range components {

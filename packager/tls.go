@@ -10,20 +10,19 @@ import (
 // TLSAuthority is the secret with the certificate that signs all others.
 const TLSAuthority = "tls-ca.crt"
 
-// LocalName is a name that only the manager's certificate has: its port is published,
-// and it is asked from elsewhere by whatever name its machine has there.
+// LocalName is a name that only the manager's certificate has: clients outside the network reach
+// its published port under other names, and verify this one.
 const LocalName = config.LocalName
 
-// TLS is a certificate of the application's own authority, or its key. They are
-// generated beside the manifests, as passwords are.
+// TLS is a certificate of the application's own authority, or its key. They are generated with the
+// secrets, as passwords are.
 type TLS struct {
 	For   string   // the service; empty: the authority
 	Key   bool     // its private key
-	Names []string // what the certificate is for: names, and addresses
+	Names []string // names and addresses in the certificate
 }
 
-// secure has a service speak mutual TLS, with a certificate of the
-// application's authority.
+// secure configures mutual TLS for a service, with a certificate of the application's authority.
 func (p *planner) secure(s *Service, names ...string) {
 	if !p.opts.TLS {
 		return

@@ -19,7 +19,7 @@ import (
 // unitConf is the data of the template of supervisord.conf.
 type unitConf struct {
 	App, Node  string
-	Output     string // of all programs but those that have their own
+	Output     string // default for all programs
 	Unmarked   bool   // in their coredump_filter
 	TLS        *unitTLS
 	UnitLog    config.LogFile
@@ -72,8 +72,8 @@ func (p *planner) unitConf(node string, components []spec.Component) ([]byte, er
 	return templates.Render(templates.SupervisordConf, conf)
 }
 
-// containerDocument returns what the unit of a node reads beside its supervisord.conf. secrets are the files
-// of the container's secret variables.
+// containerDocument returns the document that the unit of a node reads along with
+// supervisord.conf. secrets maps the container's secret variables to their files.
 func (p *planner) containerDocument(node string, components []spec.Component, files []File, secrets map[string]string) ([]byte, error) {
 	document := spec.Container{Application: p.app.Name, Node: node, Job: p.unitJob(node), Components: []spec.Hosted{}}
 	for _, c := range components {
@@ -141,7 +141,7 @@ func (p *planner) program(c spec.Component, name protocol.Operation, o spec.Oper
 	return program, nil
 }
 
-// startAndStop sets what concerns what a start leaves.
+// startAndStop sets the options of programs that a start operation leaves running.
 func (u *unitProgram) startAndStop(cfg config.Component) (err error) {
 	if u.Kind == protocol.KindStart || u.Kind == protocol.KindStop {
 		u.StopWait = int(config.ParseDuration(cfg.StopGrace).Seconds())
@@ -181,8 +181,8 @@ func ready(r config.Readiness) ([]unitKey, error) {
 	return slices.DeleteFunc(keys, func(k unitKey) bool { return k.Value == "" }), nil
 }
 
-// scriptCommand returns the command of a script: itself, or sh's where it does
-// not say what runs it.
+// scriptCommand returns the command that runs a script: the script itself, or sh if it has no
+// interpreter line.
 func scriptCommand(archive fs.FS, at, script string) (string, error) {
 	head, err := firstBytes(archive, script)
 	if err != nil {
@@ -224,7 +224,7 @@ func (p *planner) keeper(c spec.Component, owner string) string {
 	return c.Name
 }
 
-// checkInputs refuses inputs that share a variable, and those that cannot be
+// checkInputs rejects inputs that share an environment variable, and inputs whose name cannot be
 // one.
 func (p *planner) checkInputs(c spec.Component) {
 	for name, o := range c.Operations() {

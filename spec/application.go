@@ -1,9 +1,8 @@
-// Package spec holds the application as it runs: plain data that says which nodes,
-// components, operations and volumes it has, what they require of each other, and how a
-// manager and its units run them. An Application is what the manager reads, a Container
-// what the unit of one container reads. Neither says how the application was written
-// down: package tosca makes an Application from TOSCA documents, and package packager
-// completes it from toskose.yml. The package does no input or output and starts no goroutine.
+// Package spec defines the application as it is run: plain data with its nodes, components,
+// operations and volumes, their requirements, and how a manager and its units run them. A manager
+// reads an Application; the unit of a container reads a Container. Neither depends on the source
+// format: package tosca converts TOSCA documents to an Application, and package packager completes
+// it from toskose.yml. The package does no input or output and starts no goroutine.
 package spec
 
 import (
@@ -16,9 +15,9 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Application is a resolved topology: every function is evaluated, every default filled
-// in, every name checked. It is made once and only read from then on. All slices are sorted
-// by name unless a comment says otherwise, so that the same archive gives the same document.
+// Application is a resolved topology: every function is evaluated, every default filled in, every
+// name checked. It is immutable. All slices are sorted by name unless a comment says otherwise, so
+// that the same archive gives the same document.
 type Application struct {
 	Format      int         `json:"format"`         // FormatVersion; Encode sets it
 	Goal        string      `json:"goal,omitempty"` // the goal while no client has set one: GoalUp; empty: none
@@ -33,8 +32,8 @@ type Application struct {
 	Others      []Other     `json:"others,omitempty"` // of a draft: nodes that cannot be packaged, or not yet
 }
 
-// Group is what its author deploys as one (a group of tosker.groups.DeploymentUnit).
-// Nothing here depends on it.
+// Group is a set of nodes that its author deploys together (a group of
+// tosker.groups.DeploymentUnit). Toskose does not use it otherwise.
 type Group struct {
 	Name    string   `json:"name"`
 	Members []string `json:"members,omitempty"` // nodes, components and volumes, also of groups in it
@@ -92,7 +91,7 @@ type Node struct {
 	Unit           *Unit  `json:"unit,omitempty"`            // of each replica; nil: the node is standalone or a job
 }
 
-// Unit says how a manager reaches the unit in each container of a node.
+// Unit defines how a manager connects to the unit in each container of a node.
 type Unit struct {
 	Port   int    `json:"port"`             // of its API
 	User   string `json:"user"`             // of its API; the password is a secret
@@ -168,7 +167,7 @@ type Component struct {
 	Policy      *Policy           `json:"policy,omitempty"` // from packaging; nil: the defaults
 }
 
-// Policy says how a goal keeps a component in the desired state.
+// Policy defines how a goal keeps a component in the desired state.
 type Policy struct {
 	Stable   Duration       `json:"stable,omitzero"`     // a start that ends sooner has failed; 0: 60 s
 	MaxDelay Duration       `json:"max_delay,omitzero"`  // the longest delay before a retry; 0: 300 s
@@ -256,8 +255,7 @@ func (c Component) Unimplemented() []protocol.Operation {
 	return all
 }
 
-// Operation is one operation; without a Script it changes the state and does
-// nothing.
+// Operation is an operation of a component; without a Script it only changes the state.
 type Operation struct {
 	Name    string           `json:"name"`
 	Script  string           `json:"script,omitempty"`  // path in the archive, as in Artifact
@@ -266,8 +264,8 @@ type Operation struct {
 	Inputs  []OperationInput `json:"inputs,omitempty"`
 }
 
-// OperationInput is an input of an operation. Its value is a value, the path of an
-// artifact in the container, or Parts with such a path.
+// OperationInput is an input of an operation. Its value is a string, the path of an artifact in
+// the container, or Parts with such a path.
 type OperationInput struct {
 	Name      string      `json:"name"`
 	Value     string      `json:"value,omitempty"`

@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Container is what the unit of a container reads beside its supervisord.conf: the
-// components of the container, and what their operations get.
+// Container is the document that the unit of a container reads along with its supervisord.conf:
+// the components of the container, and the inputs of their operations.
 type Container struct {
 	Format      int      `json:"format"`        // FormatVersion; EncodeContainer sets it
 	Application string   `json:"application"`   // its name
@@ -29,7 +29,8 @@ type Hosted struct {
 	Operations []Program         `json:"operations,omitempty"`
 }
 
-// Program is an operation of a component that has a script. supervisord.conf says how it is run.
+// Program is an operation of a component that has a script. supervisord.conf defines how to run
+// it.
 type Program struct {
 	protocol.Operation
 	Inputs            map[string]string `json:"inputs,omitempty"`             // by variable, without INPUT_
@@ -37,8 +38,8 @@ type Program struct {
 	SecretEnvironment map[string]string `json:"secret_environment,omitempty"` // the file with each value, by variable
 }
 
-// Job is what a container runs for a single task, without a manager: Steps, as far as the protocols of
-// components allow them, and Task for each index.
+// Job is run by a container for a single task, without a manager: Steps, as far as the protocols
+// of components allow them, and Task for each index.
 type Job struct {
 	Steps       []JobStep `json:"steps,omitempty"` // in order
 	Task        JobStep   `json:"task"`

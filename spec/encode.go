@@ -34,8 +34,8 @@ func encode(document any, kind, name string) ([]byte, error) {
 	return visible.JSON(b.Bytes()), nil
 }
 
-// Decode reads what Encode writes, regardless of who wrote it, and validates it.
-// The error joins everything that is wrong.
+// Decode reads and validates an application's document, written by Encode or by another program.
+// The error joins all problems.
 func Decode(data []byte) (*Application, error) {
 	var app Application
 	if err := decode(data, &app); err != nil {
@@ -69,7 +69,7 @@ func decode(data []byte, into any) error {
 	return nil
 }
 
-// explain returns a decoding error that says where in a document the mistake is.
+// explain adds the position in the document to a decoding error.
 func explain(data []byte, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

@@ -43,9 +43,9 @@ func (app *Application) Validate() error {
 	return errors.Join(v.problems...)
 }
 
-// validator gathers the problems of one document.
+// validator collects the problems of one document.
 type validator struct {
-	kinds    map[string]string // of what has a name: node, component, volume or other
+	kinds    map[string]string // by name: node, component, volume or other
 	problems []error
 }
 
@@ -80,7 +80,7 @@ func (v *validator) names(app *Application) {
 	}
 }
 
-// known reports a field of a subject that names nothing of the given kinds.
+// known reports a field of a subject that does not name an element of the given kinds.
 func (v *validator) known(subject, field, name string, kinds ...string) bool {
 	if slices.Contains(kinds, v.kinds[name]) {
 		return true
@@ -166,7 +166,7 @@ func (v *validator) component(app *Application, c *Component) {
 	}
 }
 
-// containerOf returns the node at the end of a component's hosts; empty: there is none.
+// containerOf returns the node at the end of a component's hosts, or "".
 func (app *Application) containerOf(c *Component) string {
 	host := c.Host
 	for range app.Components { // a cycle is longer

@@ -1,6 +1,6 @@
-// Package templates holds the files that are generated for images, embedded:
-// supervisord.conf and the Dockerfiles. They only lay out; what is in their
-// data is quoted already. It starts no goroutine.
+// Package templates embeds the templates of the files generated for images: supervisord.conf and
+// the Dockerfiles. The templates only lay out their data, which the caller must have quoted. It
+// starts no goroutine.
 package templates
 
 import (

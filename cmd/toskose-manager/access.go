@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// readAccess reads who may use the API: the files that the environment names.
+// readAccess reads the API's access rules from the files that the environment names.
 func readAccess(getenv func(string) string) (access.Options, error) {
 	var problems []error
 	opts := access.Options{First: getenv("TOSKOSE_MANAGER_USER")}
@@ -46,8 +46,8 @@ func reading(file string) func() ([]byte, error) {
 	}
 }
 
-// openAudit returns where the audit log goes: by default to the standard output, which
-// has nothing else, while the log goes to the standard error.
+// openAudit opens the audit log. By default it goes to standard output, which contains nothing
+// else; the log goes to standard error.
 func openAudit(where string, out, logs io.Writer) (w io.Writer, done func(), err error) {
 	switch where {
 	case "", "stdout":

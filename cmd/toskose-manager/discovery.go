@@ -9,9 +9,9 @@ import (
 	"github.com/toskose/toskose/manager/discovery"
 )
 
-// readDiscovery reads how replicas are found. In a pod there is no Swarm to ask
-// for tasks, even if the manifest was converted from a Compose file that says so;
-// and without a domain in it, the pod's resolver configuration has one.
+// readDiscovery reads how to find replicas. In a pod, the mode is always Alias, even if the
+// manifest was converted from a Compose file that sets another mode; a missing domain is taken
+// from the pod's resolver configuration.
 func (s *settings) readDiscovery(getenv func(string) string, resolver string) error {
 	var problems []error
 	mode, err := discovery.ParseMode(getenv("TOSKOSE_DISCOVERY"))

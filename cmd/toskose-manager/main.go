@@ -23,7 +23,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole program and returns the exit code: 2 for a usage error.
+// run runs the program and returns its exit code: 2 for a usage error.
 func run(ctx context.Context, args []string, getenv func(string) string, out, errOut io.Writer) int {
 	flags := flag.NewFlagSet("toskose-manager", flag.ContinueOnError)
 	flags.SetOutput(errOut)
@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 		fmt.Fprintln(out, "toskose-manager", version)
 	case command == "health" && flags.NArg() == 1:
 		err = health(ctx, getenv)
-	case command == "volume": // of `toskose volume`, and nobody else's
+	case command == "volume": // internal: only for `toskose volume`
 		err = volume(ctx, flags.Args()[1:], getenv, os.Stdin, out)
 	case (command == "" || command == "serve") && flags.NArg() <= 1:
 		err = serve(ctx, files, getenv, out, errOut)

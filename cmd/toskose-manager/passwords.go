@@ -10,15 +10,15 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// passwords are those of units, by node. Their files are read whenever one is asked for,
-// as those of users are: one that has changed counts for the next request.
+// passwords holds the units' passwords, by node. Like the files of users, password files are read
+// on every request, so that a changed password takes effect immediately.
 type passwords struct {
 	folder string
 	logger *slog.Logger // nil until the manager runs
 
 	mu    sync.Mutex
 	known map[string][]string // as they were read last
-	wrong map[string]string   // what is wrong with a file; it is said once
+	wrong map[string]string   // the error of each unusable file, logged once
 }
 
 func newPasswords(folder string) *passwords {
@@ -56,8 +56,8 @@ func (p *passwords) read(node string) ([]string, error) {
 	return wire.Passwords([]byte(text)), nil
 }
 
-// of returns the passwords of a node's unit; where their file cannot be used, those of
-// before: somebody may be writing.
+// of returns the passwords of a node's unit. If their file is unusable, it returns the previous
+// passwords: the file may be incompletely written.
 func (p *passwords) of(node string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

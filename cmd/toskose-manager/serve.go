@@ -22,7 +22,7 @@ import (
 	"github.com/toskose/toskose/manager/metrics"
 )
 
-// serve serves the API until ctx ends. out gets the audit log, unless it goes elsewhere.
+// serve serves the API until ctx ends. out gets the audit log, unless it is configured otherwise.
 func serve(ctx context.Context, files paths, getenv func(string) string, out, logs io.Writer) error {
 	s, err := readSettings(files, getenv)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.App, e
 	return manager.New(s.app, opts)
 }
 
-// health asks the manager of this container whether it works.
+// health checks that the manager of this container works.
 func health(ctx context.Context, getenv func(string) string) error {
 	n, err := port(getenv)
 	if err != nil {

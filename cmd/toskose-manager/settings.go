@@ -32,7 +32,7 @@ stdout, stderr or a FILE.
 // resolves names.
 type paths struct{ app, resolver string }
 
-// settings is what the environment and the files that it names say.
+// settings holds the settings read from the environment and from the files that it names.
 type settings struct {
 	port      int
 	testing   bool
@@ -41,7 +41,7 @@ type settings struct {
 	units     *unitFiles // of TLS with units; nil: they are spoken to in the clear
 	door      *doorFiles // of the API's own TLS; nil: it is served in the clear
 	access    access.Options
-	audit     string // where the audit log goes
+	audit     string // destination of the audit log
 	app       *spec.Application
 	passwords *passwords // of units
 }
@@ -109,8 +109,7 @@ func secret(variable, file string) (string, error) {
 	return value, nil
 }
 
-// readApp reads the document of the application. It does not matter who wrote it, as long as
-// it is valid.
+// readApp reads the document of the application, written by any program, and validates it.
 func readApp(file string) (*spec.Application, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

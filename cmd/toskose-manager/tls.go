@@ -58,9 +58,9 @@ func (d *doorFiles) load() (*tls.Config, error) {
 	return config, nil
 }
 
-// self returns how the manager's own health check speaks to it: it knows no other
-// certificate than the one in the file, whatever that is for and whether or not it is
-// valid any longer. A manager that everybody else refuses is not ended for that.
+// self returns the TLS configuration of the manager's own health check. It trusts exactly the
+// certificate in the file, whatever its names and even if it expired: a bad certificate must not
+// make the container unhealthy.
 func (d *doorFiles) self() (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(d.cert, d.key)
 	if err != nil {
@@ -95,7 +95,7 @@ func readTLS(getenv func(string) string) (*unitFiles, error) {
 
 func (u *unitFiles) all() []string { return []string{u.cert, u.key, u.authority} }
 
-// own is what is used for the next connection.
+// own returns the certificates for the next connection.
 func (u *unitFiles) own() (api.Certificates, error) {
 	if u == nil {
 		return api.Certificates{}, nil

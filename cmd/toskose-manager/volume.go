@@ -15,8 +15,8 @@ import (
 
 var errVolume = errors.New("it is `volume tar FOLDER`, `volume untar FOLDER`, `volume recover FOLDER` or `volume hold`")
 
-// The environment of the program's container, by which `toskose volume` shows that it knows
-// more than the release before did.
+// Variables of the program's container by which `toskose volume` requests features that earlier
+// releases do not have.
 const (
 	// envSummary requests a summary at the end of a stream. The program then ends when its
 	// stdin does.
@@ -26,9 +26,9 @@ const (
 	envToken = "TOSKOSE_VOLUME_TOKEN" //nolint:gosec // the name of a variable
 )
 
-// volume writes the contents of a folder as a tar stream, or replaces them by those of one.
-// It is for `toskose volume`, which runs it in a container of its own, on Kubernetes beside
-// one that holds the volume.
+// volume writes the contents of a folder as a tar stream, or replaces the contents with those of a
+// tar stream. `toskose volume` runs it in a separate container; on Kubernetes, it runs next to a
+// container that mounts the volume.
 func volume(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) error {
 	if len(args) == 1 && args[0] == "hold" {
 		return hold(ctx, "/proc", unheld, time.Second)
@@ -65,13 +65,13 @@ func volume(ctx context.Context, args []string, getenv func(string) string, in i
 
 var errUnattended = errors.New("the command that reads the volume has ended")
 
-// attended calls a function, and returns at once where stdin ends before it: whoever reads
-// the volume was killed.
+// attended calls a function and returns early if stdin is closed, which means that the client was
+// killed.
 func attended(in io.Reader, do func() error) error {
 	done, ended := make(chan error, 1), make(chan struct{})
 	go func() { done <- do() }()
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // its end is what matters
+		_, _ = io.Copy(io.Discard, in) // only its end matters
 		close(ended)
 	}()
 	select {
@@ -82,11 +82,11 @@ func attended(in io.Reader, do func() error) error {
 	}
 }
 
-// unheld is after how long without another process a container ends that holds a volume.
+// unheld is the time without another process after which a container that holds a volume exits.
 const unheld = time.Minute
 
-// hold waits until it is told to end, or has been the only process of its container for a
-// while: then whoever was to copy has gone.
+// hold blocks until the context ends, or until no other process has run in its container for a
+// while: then the copying client is gone.
 func hold(ctx context.Context, proc string, unheld, every time.Duration) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -110,7 +110,7 @@ func hold(ctx context.Context, proc string, unheld, every time.Duration) error {
 	}
 }
 
-// processes counts those of the container.
+// processes returns the number of processes in the container.
 func processes(proc string) (n int, err error) {
 	entries, err := os.ReadDir(proc)
 	for _, e := range entries {

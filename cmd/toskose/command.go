@@ -25,7 +25,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// run is the whole program.
+// run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, env environment) int {
 	cmd := newCommand(env) //nolint:contextcheck // ExecuteContextC hands it on
 	cmd.SetArgs(args)
@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	case err == nil:
 		return cli.ExitOK
 	case errors.Is(err, errInvalid):
-		return cli.ExitFailed // the report says it
+		return cli.ExitFailed // already reported
 	case errors.As(err, &unopened):
 		fmt.Fprintln(env.err, visible.Lines(message(err)))
 		return cli.ExitUnopened
@@ -53,8 +53,8 @@ func run(ctx context.Context, args []string, env environment) int {
 	return cli.CodeOf(err)
 }
 
-// message returns what to print for an error. A list of diagnostics stays as it
-// is: each line begins with its place already.
+// message returns the text to print for an error. A list of diagnostics is unchanged: each line
+// starts with its position.
 func message(err error) string {
 	var problems config.Problems
 	var diagnostics diag.List
@@ -113,8 +113,8 @@ func shortenHelp(root *cobra.Command) {
 	})
 }
 
-// commandOrArchive checks the arguments of the root command: an archive to package,
-// unless there is none and it is nearly the name of a command.
+// commandOrArchive checks the arguments of the root command. The argument is an archive to
+// package, unless no such file exists and it resembles the name of a command.
 func commandOrArchive(cmd *cobra.Command, given []string) error {
 	if len(given) > 0 && given[0] != "" {
 		_, err := os.Lstat(given[0])
@@ -159,7 +159,7 @@ func (f *engineFlags) environ(env environment) []string {
 	return append(append([]string{}, env.environ...), "DOCKER_HOST="+f.url)
 }
 
-// progress and debugging return where output goes that flags turn on or off.
+// progress and debugging return the writers of output that flags turn on or off.
 func (f *engineFlags) progress(env environment) io.Writer {
 	if f.quiet {
 		return io.Discard

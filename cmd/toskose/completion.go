@@ -14,8 +14,8 @@ import (
 	"github.com/toskose/toskose/spec/plan"
 )
 
-// flagValues are the values that shells propose for a flag. Where commands differ,
-// the key begins with the command's name.
+// flagValues are the values that shells suggest for a flag. If commands differ, the key starts
+// with the command's name.
 var flagValues = map[string][]string{
 	"builder":         {image.BuilderDocker, image.BuilderDirect},
 	"pull":            {image.PullMissing, image.PullAlways, image.PullNever},
@@ -33,7 +33,7 @@ var flagValues = map[string][]string{
 	"plan format":     plan.Formats,
 }
 
-// completions sets what shells propose for arguments and flags.
+// completions sets the suggestions of shells for arguments and flags.
 func completions(root *cobra.Command) {
 	archive := func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		switch {
@@ -69,7 +69,7 @@ func completions(root *cobra.Command) {
 			}
 		}
 		for _, flag := range []string{"output-path", "contexts"} {
-			_ = cmd.MarkFlagDirname(flag) // fails where there is no such flag
+			_ = cmd.MarkFlagDirname(flag) // fails if the command does not have the flag
 		}
 		_ = cmd.MarkFlagFilename("inputs", "yaml", "yml", "json") // as above
 	}
@@ -89,7 +89,7 @@ func archives(begun string) ([]string, cobra.ShellCompDirective) {
 		if !strings.HasPrefix(name, prefix) || strings.HasPrefix(name, ".") && prefix == "" {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(dir, name)) // what a link leads to
+		info, err := os.Stat(filepath.Join(dir, name)) // follows links
 		switch {
 		case err != nil:
 		case info.IsDir():
@@ -99,7 +99,7 @@ func archives(begun string) ([]string, cobra.ShellCompDirective) {
 		}
 	}
 	if len(all) == 1 && strings.HasSuffix(all[0], "/") {
-		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // it goes on
+		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // the argument is incomplete
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
 }

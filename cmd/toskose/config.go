@@ -80,10 +80,10 @@ func readConfig(paths []string, target *config.Target) (cfg config.Config, err e
 	return cfg, nil
 }
 
-// mostOfAFile is what a file may have that a configuration names.
+// mostOfAFile is the maximum size of a file that a configuration names.
 const mostOfAFile = 1 << 20
 
-// beside reads the files that a configuration names, whose paths are relative to its own.
+// beside reads the files that a configuration names, with paths relative to the configuration.
 func beside(configs []string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		for _, path := range configs {
@@ -104,9 +104,9 @@ func beside(configs []string) func(name string) ([]byte, error) {
 	}
 }
 
-// heed has a document loaded as a configuration wants it: with the base images that it
-// names, and without warnings of operations that it decides about. What is wrong with the
-// configuration is said when the application is known.
+// heed sets the options for loading a document according to the configurations: their base images,
+// and no warnings about operations that they configure. Errors in a configuration are reported
+// later, when the application is known.
 func heed(opts *tosca.Options, paths []string) {
 	cfg, err := readConfig(paths, nil)
 	if err != nil {

@@ -107,7 +107,7 @@ type deployFlags struct {
 	up       bool
 	rollback bool
 	progress string
-	byName   bool // what is given may be the name of an application that runs
+	byName   bool // the argument may be the name of a running application
 }
 
 // deployFunc is up or down.
@@ -121,8 +121,8 @@ func (f *deployFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.progress, "progress", progressAuto, "how to show progress: auto, tty and plain print a line for each step; json, an object per line")
 }
 
-// findRunning sets what is to be undeployed: a folder, or an application that runs, by its
-// name.
+// findRunning sets the application to undeploy, from a folder or from the name of a running
+// application.
 func (f *deployFlags) findRunning(ctx context.Context, env environment, engine *engineFlags, arg string) error {
 	info, err := os.Stat(arg)
 	folder := err == nil && info.IsDir()
@@ -135,7 +135,7 @@ func (f *deployFlags) findRunning(ctx context.Context, env environment, engine *
 	app, err := applications.Places{
 		Connect: engine.connect, Target: f.opts.Target, Context: f.opts.Context, Namespace: f.opts.Space, Environ: engine.environ(env),
 	}.Named(ctx, arg)
-	if err != nil && folder && f.opts.Space == "" { // deploying says what it lacks
+	if err != nil && folder && f.opts.Space == "" { // deploying reports what is missing
 		f.opts.Dir = arg
 		return nil
 	}

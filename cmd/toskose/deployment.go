@@ -13,10 +13,10 @@ import (
 const (
 	eventStep       = "step"       // one step
 	eventDeployed   = "deployed"   // the last line, if everything runs
-	eventUndeployed = "undeployed" // the last line, if everything is gone
+	eventUndeployed = "undeployed" // the last line, if everything was removed
 )
 
-// jsonSteps writes each line it is given as a JSON object.
+// jsonSteps writes each line as a JSON object.
 type jsonSteps struct{ w io.Writer }
 
 func (s jsonSteps) Write(p []byte) (int, error) {
@@ -64,7 +64,7 @@ func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
 	}
 }
 
-// print prints it for people.
+// print prints it as text.
 func (d *deployment) print(w io.Writer) {
 	if d.Kind == eventUndeployed {
 		return // each step has been printed

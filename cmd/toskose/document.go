@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/tosca/diag/report"
 )
 
-// errInvalid ends a command that has already reported what is wrong.
+// errInvalid ends a command that has already reported the problems of a document.
 var errInvalid = errors.New("the document is not valid")
 
 // document is a FILE that a command inspects.
@@ -83,8 +83,7 @@ func (d *document) unpack() {
 	}
 }
 
-// explain prints the diagnostics for people, and returns errInvalid if the
-// document cannot be used.
+// explain prints the diagnostics as text, and returns errInvalid if the document cannot be used.
 func (d *document) explain(w io.Writer, colour bool) error {
 	d.opts.Colour = colour
 	if err := report.Text(w, d.list, d.opts); err != nil {

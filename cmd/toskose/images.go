@@ -54,7 +54,7 @@ func (f *imageFlags) validate() (err error) {
 	return checkProgress(f.progress)
 }
 
-// builder makes what builds the images. It knows what it made.
+// builder returns the image builder. It remembers the images that it built.
 func (f *imageFlags) builder(env environment, engine engineFlags, shown progress, docker *client.Client) (*image.Builder, error) {
 	opts := f.opts
 	opts.Version, opts.Binaries, opts.Keychain = built().version, env.binaries, authn.DefaultKeychain
@@ -62,7 +62,7 @@ func (f *imageFlags) builder(env environment, engine engineFlags, shown progress
 	return image.New(docker, opts)
 }
 
-// build builds the images of a plan, or says how.
+// build builds the images of a plan, or prints the steps of a dry run.
 func (f *imageFlags) build(ctx context.Context, builder *image.Builder, shown progress, plan *packager.Plan, archive *csar.Archive) error {
 	defer shown.close()
 	if f.dryRun {

@@ -68,8 +68,8 @@ func applicationName(dir string) (string, error) {
 	return name, nil
 }
 
-// initialise writes the files of an application to a folder that is empty or does
-// not exist. If it fails, it removes what it made.
+// initialise writes the files of an application to a folder that is empty or does not exist. If it
+// fails, it removes everything that it created.
 func initialise(dir, name string, files fs.FS) (err error) {
 	made, err := makeEmpty(dir)
 	if err != nil {

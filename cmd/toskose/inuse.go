@@ -17,11 +17,12 @@ import (
 	"github.com/toskose/toskose/packager/image"
 )
 
-// looking is how long an engine may take to say what it has.
+// looking is the timeout of a query of the engine.
 const looking = 10 * time.Second
 
-// inUse says what of an application is in use on the engine that it is built on. It may
-// be for another, so that this is no error before it is deployed.
+// inUse returns warnings about resources of the application that are in use on the engine of the
+// build. The application may be deployed to another engine, so they are not errors before
+// deployment.
 func (f *packageFlags) inUse(ctx context.Context, docker *client.Client, plan *packager.Plan) (warnings []string) {
 	if !f.targets.has(targetSwarm) && !f.targets.has(targetCompose) || f.images.opts.Output != image.Engine || f.images.opts.Contexts != "" || f.images.dryRun {
 		return nil
@@ -30,7 +31,7 @@ func (f *packageFlags) inUse(ctx context.Context, docker *client.Client, plan *p
 	defer cancel()
 	info, err := docker.Info(ctx)
 	if err != nil {
-		return nil // building says so, if it needs an engine
+		return nil // building reports it, if it needs an engine
 	}
 	on := conflict.On(docker, info, plan.App, info.Swarm.ControlAvailable && f.targets.has(targetSwarm))
 	services := slices.Sorted(maps.Values(compose.ServiceNames(plan)))
@@ -44,15 +45,15 @@ func (f *packageFlags) inUse(ctx context.Context, docker *client.Client, plan *p
 	return warnings
 }
 
-// mounted reports whether a container of an application has a file of this machine: one
-// that Compose runs has those of its secrets.
+// mounted returns a function that reports whether a container of the application mounts a file of
+// this machine: containers run by Compose mount the files of their secrets.
 func mounted(ctx context.Context, docker *client.Client, app string) func(path string) bool {
 	return func(path string) bool {
 		ctx, cancel := context.WithTimeout(ctx, looking)
 		defer cancel()
 		list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", packager.LabelApp+"="+app))})
 		if err != nil {
-			return false // it runs nowhere that one could look
+			return false // no running container can be found
 		}
 		return slices.ContainsFunc(list, func(c container.Summary) bool {
 			return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Source == path })

@@ -1,5 +1,5 @@
-// Command toskose packages TOSCA applications so that each of their
-// components can be managed on its own, and deploys what it packaged.
+// Command toskose packages TOSCA applications so that each of their components can be managed on
+// its own, and deploys the packaged applications.
 package main
 
 import (
@@ -22,11 +22,11 @@ import (
 func main() {
 	debug.SetGCPercent(400) // a short-lived process with a small heap
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	context.AfterFunc(ctx, stop)               // a second one ends even what cleans up
+	context.AfterFunc(ctx, stop)               // a second signal ends even the cleanup
 	stdin, stdout, stderr := term.StdStreams() // on Windows, with escape sequences enabled
 	_, outTerminal := term.GetFdInfo(stdout)
 	_, errTerminal := term.GetFdInfo(stderr)
@@ -38,7 +38,7 @@ func main() {
 	os.Exit(code)
 }
 
-// environment is what a command uses of its process.
+// environment is the part of the process's environment that commands use.
 type environment struct {
 	in       io.Reader
 	out, err io.Writer
@@ -63,8 +63,8 @@ func (e environment) colour(terminal bool) bool {
 	return terminal
 }
 
-// binaryFolders returns where the binaries of unit and manager may be: beside this
-// executable, symbolic links resolved, and, if it is PREFIX/bin/toskose, in
+// binaryFolders returns the folders to search for the binaries of unit and manager: the folder of
+// this executable, after resolving symbolic links, and, if it is PREFIX/bin/toskose,
 // PREFIX/lib/toskose.
 func binaryFolders() []string {
 	path, err := os.Executable()

@@ -148,7 +148,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return &summary{Kind: eventPlanned, Application: plan.App, Path: flags.output}, nil
 	}
 	flags.targets.mounted = mounted(ctx, docker, plan.App)
-	pinned := plan.WithSecretUsers(builder.UserID).Pinned(builder.Pinned) // known when they are built, and so is whom they run as
+	pinned := plan.WithSecretUsers(builder.UserID).Pinned(builder.Pinned) // the names and users of images are known when they are built
 	if err := flags.targets.write(flags.output, pinned); err != nil {
 		return nil, err
 	}

@@ -93,8 +93,8 @@ plan begins with where it is now. Its manager computes the plan, and does nothin
 	return cmd
 }
 
-// fits checks that the flags are those for a file, or those for what runs, and that a
-// file is none that packaging has written.
+// fits checks that the flags match the argument: a FILE or a running application. The file must
+// not be an output of `toskose package`.
 func fits(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		if _, err := endpoint.Of(args[0]); err == nil {
@@ -177,8 +177,8 @@ func (f *planFlags) validate() error {
 	}
 }
 
-// loadToPlan loads the application of a FILE, with what a configuration says of its
-// operations; warnings are printed.
+// loadToPlan loads the application of a FILE with the operation settings of its configurations; it
+// prints warnings.
 func loadToPlan(ctx context.Context, env environment, engine *engineFlags, inputs *inputFlags, path string, configs []string) (*spec.Application, error) {
 	opts, err := inputs.options()
 	if err != nil {

@@ -32,14 +32,14 @@ func checkProgress(kind string) error {
 	return nil
 }
 
-// progress shows what happens while images are built.
+// progress displays the progress of building images.
 type progress interface {
 	event(e event.Event)
 	close() // removes the lines of images in progress
 }
 
-// newProgress returns the progress that --progress asks for; auto is tty on a
-// terminal, else plain.
+// newProgress returns the progress for a value of --progress; auto is tty on a terminal, else
+// plain.
 func newProgress(kind string, env environment, engine engineFlags) progress {
 	out := engine.progress(env)
 	switch {
@@ -47,7 +47,7 @@ func newProgress(kind string, env environment, engine engineFlags) progress {
 		return &jsonProgress{w: out}
 	case kind == progressTerminal, kind == progressAuto && env.outTerminal && !slices.Contains(env.environ, "TERM=dumb") && !engine.debug && !engine.quiet:
 		if !engine.quiet {
-			out = env.out // it writes escape sequences of its own
+			out = env.out // its escape sequences must not be removed
 		}
 		return &terminalProgress{w: out, width: terminalWidth(env.out), now: time.Now}
 	default:
@@ -84,7 +84,7 @@ func (p *jsonProgress) event(e event.Event) {
 	}{eventImage, e})
 }
 
-// fail reports an error, which is also printed for people.
+// fail reports an error, which is also printed as text.
 func (p *jsonProgress) fail(err error) {
 	printJSON(p.w, struct {
 		Kind string `json:"event"`
@@ -96,7 +96,7 @@ func (*jsonProgress) close() {}
 
 func printJSON(w io.Writer, v any) {
 	data, err := json.Marshal(v)
-	if err != nil { // events hold nothing that it cannot encode
+	if err != nil { // every event can be encoded
 		data = []byte(`{"event":"error","text":"an event cannot be encoded"}`)
 	}
 	fmt.Fprintf(w, "%s\n", data)

@@ -17,15 +17,14 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// summary is the outcome of packaging and what to do next; as JSON it is the last
-// line.
+// summary is the outcome of packaging, with the next steps; as JSON it is the last line.
 type summary struct {
 	Kind        string   `json:"event"`
 	Application string   `json:"application"`
 	Path        string   `json:"path"`
 	Images      []string `json:"images,omitempty"`
 	Files       []file   `json:"files,omitempty"`
-	Host        []string `json:"host,omitempty"`    // what it uses of its host
+	Host        []string `json:"host,omitempty"`    // paths of the host that it uses
 	Secrets     []string `json:"secrets,omitempty"` // commands that create the secrets that must exist before deploying
 	Next        []string `json:"next,omitempty"`    // commands
 }
@@ -36,7 +35,7 @@ type file struct {
 	What string `json:"what"`
 }
 
-// summarise returns what was written and what to type next.
+// summarise returns the written files and the next commands to enter.
 func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	s := &summary{Kind: eventPackaged, Application: plan.App, Path: dir}
 	for _, i := range plan.Images {
@@ -83,7 +82,7 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 	return s
 }
 
-// print prints it for people.
+// print prints it as text.
 func (s *summary) print(w io.Writer) {
 	if s.Kind == eventPlanned {
 		fmt.Fprintf(w, "would write manifests and secrets to %s\n", s.Path)
@@ -105,7 +104,7 @@ func (s *summary) print(w io.Writer) {
 	}
 }
 
-// curl returns a command that asks the manager at an address.
+// curl returns a curl command for the manager at an address.
 func curl(dir string, manager output.Manager, external bool, address string) string {
 	options := login(dir, manager, external)
 	if at, err := url.Parse(address); err == nil && manager.Name != "" && at.Hostname() != manager.Name {
@@ -115,8 +114,8 @@ func curl(dir string, manager output.Manager, external bool, address string) str
 	return "curl " + options + " " + address + "/api/v1/node/"
 }
 
-// login returns how curl logs in to the manager. curl asks for a password that
-// toskose does not know.
+// login returns curl's options to log in to the manager. If toskose does not know the password,
+// curl prompts for it.
 func login(dir string, manager output.Manager, external bool) string {
 	if external {
 		return "--user " + manager.User

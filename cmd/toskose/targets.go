@@ -87,7 +87,7 @@ func (f *targetFlags) has(target string) bool {
 	return slices.Contains(f.targets, target) || slices.Contains(f.targets, targetAll)
 }
 
-// warnings returns what the targets cannot express of a plan.
+// warnings returns the features of a plan that the targets do not support.
 func (f *targetFlags) warnings(plan *packager.Plan) []string {
 	var all []string
 	if f.has(targetSwarm) || f.has(targetCompose) {

@@ -15,7 +15,7 @@ import (
 // version and commit are set when building, by -ldflags "-X main.version=… -X main.commit=…".
 var version, commit string
 
-// build says what this program was built from.
+// build identifies the version and commit of this program.
 type build struct{ version, commit string }
 
 var built = sync.OnceValue(func() build {
@@ -23,8 +23,8 @@ var built = sync.OnceValue(func() build {
 	return buildOf(version, commit, info)
 })
 
-// buildOf returns what make has set, or else what the Go command knows: the version
-// of the module, of `go install MODULE@VERSION`, or the commit of the checkout.
+// buildOf returns the version and commit set by make, or else those recorded by the Go command:
+// the module's version after `go install MODULE@VERSION`, or the commit of the checkout.
 func buildOf(version, commit string, info *debug.BuildInfo) build {
 	b := build{version, commit}
 	if info != nil && version == "" && info.Main.Version != "(devel)" {

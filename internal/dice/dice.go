@@ -1,4 +1,4 @@
-// Package dice decides what happens next in tests that play random stories.
+// Package dice provides the random decisions of tests that run random scenarios.
 package dice
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Dice are read from bytes, so that the same bytes are the same story, whether a
-// seed or a fuzzer made them.
+// Dice derive random numbers from bytes, so that the same bytes, from a seed or a fuzzer, give the
+// same scenario.
 type Dice struct{ left []byte }
 
 // New returns dice that fall as the bytes say.
@@ -17,7 +17,7 @@ func New(story []byte) *Dice { return &Dice{story} }
 // Left reports whether there are throws left.
 func (d *Dice) Left() bool { return len(d.left) > 0 }
 
-// Throw returns a number below n, 0 when there are no throws left.
+// Throw returns a number below n, or 0 if no throws are left.
 func (d *Dice) Throw(n int) int {
 	if len(d.left) == 0 {
 		return 0
@@ -27,9 +27,8 @@ func (d *Dice) Throw(n int) int {
 	return int(b) % n
 }
 
-// Seed is the same in every run, so that a run fails by what was changed and not
-// by chance; another one with TOSKOSE_TEST_LONG, and that of TOSKOSE_TEST_SEED, to
-// play a story again.
+// Seed returns the seed of random tests: always the same one, so that only a change can make a run
+// fail; a new one if TOSKOSE_TEST_LONG is set; or TOSKOSE_TEST_SEED, to reproduce a failure.
 func Seed() uint64 {
 	if seed, err := strconv.ParseUint(os.Getenv("TOSKOSE_TEST_SEED"), 10, 64); err == nil {
 		return seed

@@ -1,6 +1,6 @@
-// Package docs gives tests what the documentation prints: its blocks, each of a
-// kind that some test takes all blocks of, and what it shows of what is printed,
-// which some test compares. A block that is neither fails this package's tests.
+// Package docs gives tests access to the examples in the documentation. Each block has a kind; for
+// each kind, some test checks all blocks. A block of printed output is checked by a test that
+// requests it. This package's tests fail for a block that no test covers.
 package docs
 
 import (
@@ -30,10 +30,10 @@ type Block struct {
 	Text     string
 }
 
-// Kind says which test a block is for: the one that asks for Of this kind.
+// Kind determines which test checks a block: the one that calls Of with this kind.
 type Kind string
 
-// The kinds. What is Shown is compared by who asks for it with the function Shown.
+// The kinds of blocks. Tests request blocks of kind Printed one by one with the function Shown.
 const (
 	Shell      Kind = "commands for a shell"
 	UnitCalls  Kind = "calls of a unit's API"
@@ -48,8 +48,8 @@ const (
 	unknown    Kind = ""
 )
 
-// fileName is the comment with a name that the block of a file begins with, a
-// script after the line of its interpreter.
+// fileName matches the comment with the file's name at the start of a block, in a script after the
+// interpreter line.
 var fileName = regexp.MustCompile(`^(?:#!/.*\n)?[#;] (supervisord\.conf|[a-z-]+/[a-z./-]+\.ya?ml|[a-z.-]+\.ya?ml|[a-z/-]+\.sh|[a-z/-]+/Dockerfile)\n`)
 
 // File is the name of the file that a block shows, if it does.
@@ -60,7 +60,7 @@ func (b Block) File() string {
 	return ""
 }
 
-// Kind tells of a block which it is. toskose.yml is a Config by any name.
+// Kind returns the kind of a block. A toskose.yml is a Config under any file name.
 func (b Block) Kind() Kind {
 	switch b.Language {
 	case "sh":
@@ -86,7 +86,7 @@ func (b Block) Kind() Kind {
 	return unknown
 }
 
-// yaml tells the kinds of YAML by what is at the top.
+// yaml determines the kind of a YAML block by its top-level keys.
 func (b Block) yaml() Kind {
 	var top map[string]yaml.Node
 	if err := yaml.Unmarshal([]byte(b.Text), &top); err != nil {
@@ -149,7 +149,7 @@ func Pages(t testing.TB) []Page {
 	return pages
 }
 
-// Of gives all blocks of a kind, of which there are some.
+// Of returns all blocks of a kind. It fails the test if there are none.
 func Of(t testing.TB, kind Kind) (blocks []Block) {
 	t.Helper()
 	for _, p := range Pages(t) {
@@ -165,8 +165,9 @@ func Of(t testing.TB, kind Kind) (blocks []Block) {
 	return blocks
 }
 
-// Shown gives the one block of a page with what is printed that begins with some words; where none
-// does, that has them, or has them in the commands before it.
+// Shown returns the only block of a page with printed output that starts with the given words. If
+// no block starts with them, it returns the only one that contains them, or that follows a block
+// of commands containing them.
 func Shown(t testing.TB, page, words string) string {
 	t.Helper()
 	var found []Block

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Keys gives the names of all members of a JSON value, with their paths: what an example
-// and an answer have in common.
+// Keys returns the paths of all members of a JSON value, to compare the shape of an example with
+// an actual response.
 func Keys(t testing.TB, text string) []string {
 	t.Helper()
 	var value any

@@ -1,5 +1,5 @@
-// Package freeport gives tests ports of this machine that stay free until what
-// is tested listens there.
+// Package freeport gives tests local ports that stay free until the tested program listens on
+// them.
 package freeport
 
 import (
@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// claims are those of this process, which keeps them for as long as it lives.
+// claims are the ports claimed by this process until it exits.
 var claims struct {
 	sync.Mutex
 	held []net.Listener
@@ -29,15 +29,13 @@ func Find(t testing.TB) int {
 	return port
 }
 
-// Reserve gives a port that nobody listens at, and that nobody else gets who
-// asks here: tests of several packages run at the same time, and it may take a
-// while until one listens at its port, or listens there again. It is below those
-// that the kernel gives to connections and to whoever does not care, and above the
-// manager's usual one, which an application that was deployed may have.
+// Reserve returns a free port that no other caller of Reserve gets: tests of several
+// packages run at the same time, and a test may listen on its port late, or again. The
+// port is below the kernel's ephemeral range and above the manager's default port, which a
+// deployed application may use.
 //
-// What a process has is claimed by an abstract unix socket of the port's
-// number: it is of the same network namespace as the port, and ends with the
-// process.
+// A process claims a port by an abstract unix socket named after the port's number: it
+// belongs to the same network namespace as the port, and is released when the process exits.
 func Reserve(ctx context.Context) (int, error) {
 	const first, last, tries = 10001, 32767, 1000
 	for range tries {
@@ -66,7 +64,7 @@ func Reserve(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("of %d ports that were tried none is free", tries)
 }
 
-// listen gives nothing where somebody listens already.
+// listen returns nil if the address is already in use.
 func listen(ctx context.Context, network, address string) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, network, address)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -1,6 +1,5 @@
-// Package leak has tests fail that leave a goroutine behind. It gives one that
-// is about to end, such as a connection's that was closed, time to be scheduled
-// on however slow a machine.
+// Package leak makes tests fail that leave a goroutine running. It allows time for a goroutine
+// that is about to end, such as that of a closed connection, even on a slow machine.
 package leak
 
 import (
@@ -15,8 +14,7 @@ import (
 // patience is how long goroutines may take to end.
 const patience = time.Minute
 
-// Main is for TestMain: it runs the package's tests, and what is to be closed
-// after them.
+// Main is for TestMain: it runs the package's tests, then the functions in after.
 func Main(m *testing.M, after ...func()) {
 	code := m.Run()
 	for _, f := range after {

@@ -1,4 +1,4 @@
-// Package suggest finds the name that a misspelled one was probably meant to be. It starts no goroutine.
+// Package suggest finds the name that a misspelled name most likely means. It starts no goroutine.
 package suggest
 
 import (
@@ -60,7 +60,7 @@ func fold(to []rune, name string) []rune {
 	return to
 }
 
-// letters is a set of letters, some of which share a bit.
+// letters is a set of letters in 64 bits; different letters may share a bit.
 type letters uint64
 
 func lettersOf(name []rune) letters {

@@ -39,7 +39,7 @@ func Shop() *spec.Application {
 	}
 }
 
-// Options say who the manager talks to.
+// Options configure the addresses that the manager connects to.
 type Options struct {
 	Units     []netip.AddrPort  // the replicas of every container
 	Found     mirror.Containers // nil: Units

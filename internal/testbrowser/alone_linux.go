@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone runs this process again in a network of its own, where that is allowed, and reports
-// whether it has: then code is how it ended.
+// alone runs this process again in a separate network namespace, if permitted, and reports whether
+// it did: code is then its exit code.
 func alone() (code int, done bool) {
 	if os.Getenv(inside) != "" {
 		if err := loopback(); err != nil {
@@ -34,7 +34,7 @@ func alone() (code int, done bool) {
 		return 0, true
 	case errors.As(err, &exit):
 		return max(1, exit.ExitCode()), true
-	default: // not for everybody
+	default: // not permitted
 		return 0, false
 	}
 }

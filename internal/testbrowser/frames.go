@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Frame is what one frame took of the thread on which a page runs: its scripts, style,
-// layout and paint.
+// Frame is the time that one frame took on the page's main thread: scripts, style, layout and
+// paint.
 type Frame struct {
 	Whole     float64 // ms, also while others had the processor
 	Processor float64 // ms

@@ -12,15 +12,16 @@ func (b *Window) Press(keys string) {
 	b.do(chromedp.KeyEvent(keys))
 }
 
-// focus is what has the focus.
+// focus describes the focused element.
 type focus struct {
-	Nth   int    // of all that had it, by when they had it first; 0: nothing has
+	Nth   int    // its number in the order of first focus; 0: no element has the focus
 	What  string // "button Sign out"
 	Wrong string // why it cannot be seen
 }
 
-// Focused presses the tabulator until it is where it began, and fails where the focus
-// cannot be seen or does not come around. It returns what had the focus, one after the other.
+// Focused presses Tab until the focus returns to the first element, and returns the focused
+// elements in order. It fails if an element's focus is not visible or if the focus does not return
+// to the first element.
 func (b *Window) Focused(most int) (all []string) {
 	b.t.Helper()
 	b.Ask(`document.activeElement?.blur(), window.focused = undefined`)
@@ -43,7 +44,7 @@ func (b *Window) Focused(most int) (all []string) {
 	return all
 }
 
-// TabTo presses the tabulator until something has the focus that is called so, or begins so: "a Goal".
+// TabTo presses Tab until the focused element's name starts with a text: "a Goal".
 func (b *Window) TabTo(what string) {
 	b.t.Helper()
 	var all []string

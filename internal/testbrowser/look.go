@@ -13,21 +13,20 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// look.js is what is asked of a page that people look at: how each view is laid out and
-// coloured.
+// look.js is the script that measures a page's layout and colours.
 //
 //go:embed look.js
 var lookScript string
 
-// Widths are those of a phone, a tablet and a desk.
+// Widths are the widths of a phone, a tablet and a desktop window.
 var Widths = []int64{320, 768, 1440}
 
-// height is that of all windows.
+// height is the height of all windows.
 const height = 900
 
-// Look looks at what a window shows, on a phone, a tablet and a desk, in the light and in
-// the dark: what is too wide, cannot be read or hit, or has no heading is an error.
-// TOSKOSE_VIEWS is a folder for pictures of all of it. The window is left as wide as it was.
+// Look checks the view in a window on a phone, a tablet and a desktop, in light and dark mode:
+// content that is too wide, illegible, too small to tap or without a heading is an error. If
+// TOSKOSE_VIEWS names a folder, it saves screenshots there. It restores the window's width.
 func (b *Window) Look(name string) {
 	b.t.Helper()
 	was := Ask[int64](b, `innerWidth`)
@@ -36,7 +35,7 @@ func (b *Window) Look(name string) {
 		b.Resize(width)
 		for _, scheme := range []string{"light", "dark"} {
 			if folder == "" && scheme == "dark" && width != Widths[0] {
-				continue // the colours of one width are those of the others
+				continue // colours do not depend on the width
 			}
 			b.Prefer("prefers-color-scheme", scheme)
 			for _, wrong := range Ask[[]string](b, lookScript) {
@@ -51,8 +50,8 @@ func (b *Window) Look(name string) {
 	b.Resize(was)
 }
 
-// pictureWhole takes a picture of all of a page, also of what is below the window: that is made
-// as high, since browsers leave out what they believe is not seen.
+// pictureWhole takes a screenshot of a complete page. It first enlarges the window to the page's
+// height, as browsers do not draw content outside the window.
 func (b *Window) pictureWhole(path string, width int64) {
 	b.t.Helper()
 	whole := min(2400, Ask[int64](b, `document.documentElement.scrollHeight`))
@@ -85,7 +84,7 @@ func (b *Window) Resize(width int64) {
 	b.settle()
 }
 
-// Prefer has the page drawn for those who prefer a value of a media feature.
+// Prefer emulates a value of a media feature.
 func (b *Window) Prefer(feature, value string) {
 	b.t.Helper()
 	b.call(func(ctx context.Context, tab *chromedp.Target) error {
@@ -97,13 +96,13 @@ func (b *Window) Prefer(feature, value string) {
 	b.settle()
 }
 
-// settle waits until what was changed is drawn.
+// settle waits until changes are drawn.
 func (b *Window) settle() {
 	b.t.Helper()
 	Ask[bool](b, `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
 
-// Cut has requests to paths that begin with one of these not answered; with none, all are.
+// Cut blocks requests to paths with one of the given prefixes; without prefixes, it unblocks all.
 func (b *Window) Cut(paths ...string) {
 	b.t.Helper()
 	patterns := []*network.BlockPattern{}

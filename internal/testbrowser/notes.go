@@ -13,11 +13,11 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// networkChanged is what is said of a request that was under way when an interface came or went.
+// networkChanged is the error of a request during which a network interface was added or removed.
 const networkChanged = "net::ERR_NETWORK_CHANGED"
 
-// notes are what a page must not do: errors of the console and requests to elsewhere, but
-// for those that a test provokes.
+// notes records errors of a page: console errors and requests to other sites, except those that a
+// test expects.
 type notes struct {
 	site string
 
@@ -27,24 +27,24 @@ type notes struct {
 	many     []string // may be often
 }
 
-// Expect has errors be right that a test provokes, each once: "401 /api/v1/session" is an
-// answer, "net::ERR_FAILED /api/v1/app" a request without one, "policy img-src" what the policy of the page
-// forbids. That it does not come is an error, too.
+// Expect expects errors that a test provokes, each once: "401 /api/v1/session" is a response,
+// "net::ERR_FAILED /api/v1/app" a request without a response, "policy img-src" a violation of the
+// page's content security policy. An expected error that does not occur is an error, too.
 func (b *Window) Expect(all ...string) {
 	b.notes.mu.Lock()
 	defer b.notes.mu.Unlock()
 	b.notes.expected = append(b.notes.expected, all...)
 }
 
-// ExpectMany has errors be right as often as they come, once at least: of a page that tries
-// again. A star at the end stands for the rest: "net::ERR_EMPTY_RESPONSE /api/v1/*".
+// ExpectMany expects errors that occur once or more, as on a page that retries. A star at the end
+// matches any suffix: "net::ERR_EMPTY_RESPONSE /api/v1/*".
 func (b *Window) ExpectMany(all ...string) {
 	b.notes.mu.Lock()
 	defer b.notes.mu.Unlock()
 	b.notes.many = append(b.notes.many, all...)
 }
 
-// take takes down what is wrong.
+// take records an event if it is an error.
 func (n *notes) take(event any) {
 	var wrong string
 	switch e := event.(type) {
@@ -106,7 +106,7 @@ func (n *notes) called(e *cdplog.Entry) string {
 
 const notCome = "expected, and has not come: "
 
-// wrong returns what was noted and not expected, and what was expected and not noted.
+// wrong returns the unexpected errors, and the expected errors that did not occur.
 func (n *notes) wrong() (all []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,8 +137,8 @@ func like(noted, expected string) bool {
 	return noted == expected || open && strings.HasPrefix(noted, start)
 }
 
-// unchanged does something until the network does not change meanwhile, and forgets what
-// was noted where it did.
+// unchanged repeats do until no network change occurs during it, and discards the errors of
+// interrupted attempts.
 func (n *notes) unchanged(do func() error) error {
 	for attempts := 1; ; attempts++ {
 		n.mu.Lock()

@@ -1,5 +1,5 @@
-// Package testbrowser is a real browser for tests: Debian's chromium, one process for all
-// tests of a package, a window with cookies of its own for each. For tests only.
+// Package testbrowser provides a real browser for tests: Debian's chromium, one process for all
+// tests of a package, with a window with separate cookies for each test. For tests only.
 package testbrowser
 
 import (
@@ -23,10 +23,10 @@ import (
 // patience is how long the browser may take for one thing on a machine that is busy.
 const patience = time.Minute
 
-// inside tells a process that it is in a network of its own.
+// inside is the variable that marks a process in its own network namespace.
 const inside = "TOSKOSE_TEST_NETWORK"
 
-// Window is one window. It notes what a page of ours must not do.
+// Window is a browser window. It records the errors of its page.
 type Window struct {
 	t   testing.TB
 	ctx context.Context
@@ -35,16 +35,16 @@ type Window struct {
 	notes notes
 }
 
-// process is the browser, which begins with its first window and ends with Close.
+// process is the browser, which starts with its first window and ends with Close.
 var process struct {
 	sync.Mutex
 	ctx context.Context
 	end context.CancelFunc
 }
 
-// Main runs the tests of a package, and ends the browser. It does so in a network of its own
-// where it may: a browser drops its connections when interfaces come and go, as those of
-// containers do beside these tests.
+// Main runs the tests of a package, then ends the browser. If permitted, it runs them in a
+// separate network namespace: a browser drops its connections when network interfaces are added or
+// removed, as containers started beside these tests do.
 func Main(m *testing.M) {
 	code, done := alone()
 	if !done {
@@ -54,7 +54,7 @@ func Main(m *testing.M) {
 	os.Exit(code) //nolint:revive // it stands for main
 }
 
-// Close ends the browser, if there is one.
+// Close ends the browser, if it runs.
 func Close() {
 	if process.end != nil {
 		process.end()
@@ -82,8 +82,8 @@ func start(t testing.TB) context.Context {
 	return ctx
 }
 
-// Open opens a window of a width at a page. Of what browsers call errors those are right
-// that are expected: see Expect.
+// Open opens a window of the given width at a page. expected are the permitted browser errors: see
+// Expect.
 func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 	t.Helper()
 	site, _, _ := strings.Cut(url, "/#")
@@ -101,7 +101,7 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 		return err
 	})
 	t.Cleanup(func() {
-		Ask[bool](b, `true`) // what the page has said comes before its answer
+		Ask[bool](b, `true`) // the page's earlier messages arrive before the answer
 		for _, w := range b.notes.wrong() {
 			t.Errorf("the page: %s", w)
 		}
@@ -111,9 +111,8 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 	return b
 }
 
-// load loads a page: again where the machine's network changed meanwhile, as it does with the
-// containers of others beside a browser that has none of its own. A page has also to
-// find what it is made of.
+// load loads a page. In a shared network namespace, it retries if a network interface changed
+// meanwhile, as other tests' containers cause that, and waits until the page's scripts have run.
 func (b *Window) load(how func(context.Context) error) {
 	b.t.Helper()
 	limit, shared := patience, os.Getenv(inside) == ""
@@ -198,7 +197,7 @@ func (b *Window) SignIn(user, password string) {
 	)
 }
 
-// SignInWithToken signs in with what the API gave somebody in the place of a password.
+// SignInWithToken signs in with a token of the API instead of a password.
 func (b *Window) SignInWithToken(token string) {
 	b.t.Helper()
 	b.do(
@@ -237,7 +236,7 @@ func (b *Window) ClickText(selector, text string) {
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("void %s.click()", find)))
 }
 
-// Dark has the page drawn for those who like it dark.
+// Dark emulates the preference for dark mode.
 func (b *Window) Dark() {
 	b.t.Helper()
 	b.Prefer("prefers-color-scheme", "dark")
@@ -273,7 +272,7 @@ func (b *Window) Named() {
 	})
 }
 
-// Ask evaluates an expression for what it does.
+// Ask evaluates an expression for its side effects.
 func (b *Window) Ask(expression string) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))

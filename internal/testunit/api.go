@@ -7,7 +7,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// server is what all of a unit's configurations begin with.
+// server is the start of each unit's configuration.
 const server = `[supervisord]
 nodaemon=true
 logfile=%[1]s/unit.log
@@ -58,8 +58,8 @@ programs=api.configure,api.start
 toskose_protocol=%[3]s
 `
 
-// API is the configuration of a unit with one component, api, whose operations say what
-// they do: see Lifecycle. configure has the inputs PORT and CODE, which it exits with.
+// API returns the configuration of a unit with one component, api, whose operations print
+// messages: see Lifecycle. configure has the inputs PORT and CODE, its exit code.
 func API(folder string, port uint16) []byte {
 	return configuration(api, folder, port, Lifecycle())
 }
@@ -108,8 +108,8 @@ programs=load.run
 toskose_protocol=%[3]s
 `
 
-// Task is the configuration of a unit with one component, the task load of three indexes, of
-// which index 1 ends with code 9 twice before it succeeds.
+// Task returns the configuration of a unit with one component, the task load with three indexes;
+// index 1 exits with code 9 twice before it succeeds.
 func Task(folder string, port uint16) []byte {
 	return configuration(task, folder, port, protocol.Task())
 }

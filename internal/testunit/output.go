@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Output is what something prints that still runs, while the test reads it.
+// Output collects the output of a running process while the test reads it.
 type Output struct {
 	mu   sync.Mutex
 	text strings.Builder

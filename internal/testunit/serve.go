@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 )
 
-// Unit is one that runs until the test ends.
+// Unit is a unit that runs until the test ends.
 type Unit struct {
 	Addr   netip.AddrPort
 	Folder string // of its own
@@ -25,8 +25,8 @@ type Unit struct {
 	process *Process
 }
 
-// Run runs a unit until the test ends, and returns it once it answers. config makes its
-// configuration, of a folder of its own and the port.
+// Run runs a unit until the test ends, and returns once the unit responds. config returns the
+// unit's configuration for a new folder and the port.
 func Run(t testing.TB, password string, config func(folder string, port uint16) []byte) *Unit {
 	t.Helper()
 	return RunWith(t, config, "SUPERVISORD_PASSWORD="+password)
@@ -56,15 +56,14 @@ func (u *Unit) start() {
 	AwaitHealth(u.t, u.Addr)
 }
 
-// Crash kills the unit and runs it again, on what is left of its files. Its programs
-// have to have ended by themselves.
+// Crash kills the unit and starts it again on its files. Its programs must have exited before.
 func (u *Unit) Crash() {
 	u.t.Helper()
 	u.Kill()
 	u.start()
 }
 
-// Restart ends the unit, as the end of its container does, and runs it again on its files.
+// Restart stops the unit, as stopping its container does, and starts it again on its files.
 func (u *Unit) Restart() {
 	u.t.Helper()
 	u.process.Stop()
@@ -77,7 +76,8 @@ func (u *Unit) Kill() {
 	_ = u.process.end(syscall.SIGKILL) // its exit says that it was killed
 }
 
-// Process is one that runs until the test ends, which tells what it printed where it fails.
+// Process is a process that runs until the test ends. If the test fails, it logs the process's
+// output.
 type Process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
@@ -85,7 +85,7 @@ type Process struct {
 	ended  bool
 }
 
-// Start starts a process with variables beside those of the test.
+// Start starts a process with variables in addition to the environment of the test.
 func Start(t testing.TB, variables []string, words ...string) *Process {
 	t.Helper()
 	p := &Process{t: t, cmd: exec.Command(words[0], words[1:]...)} //nolint:noctx // it is ended by TERM, as a container's is
@@ -97,7 +97,7 @@ func Start(t testing.TB, variables []string, words ...string) *Process {
 	return p
 }
 
-// Stop ends it by TERM, as the end of the test does.
+// Stop stops the process with TERM, as the end of the test does.
 func (p *Process) Stop() {
 	var err error
 	if !p.ended {
@@ -114,7 +114,7 @@ func (p *Process) end(by os.Signal) error {
 	return p.cmd.Wait()
 }
 
-// AwaitHealth waits until something answers /healthz, whatever it says.
+// AwaitHealth waits until a server answers /healthz, with any status.
 func AwaitHealth(t testing.TB, addr netip.AddrPort) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

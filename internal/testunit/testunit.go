@@ -26,7 +26,7 @@ var (
 	raced   = build{"TOSKOSE_TEST_UNIT_RACE", "build/test/toskose-unit-race"}
 )
 
-// Shipped returns the path of the unit as it is shipped.
+// Shipped returns the path of the unit as built for release.
 func Shipped(t testing.TB) string {
 	t.Helper()
 	path, err := shipped.path(t.Context())
@@ -36,8 +36,8 @@ func Shipped(t testing.TB) string {
 	return path
 }
 
-// AsStrict returns the path of a unit that is as strict as the test itself: with
-// the race detector where the test has it, else as it is shipped.
+// AsStrict returns the path of a unit built like the test: with the race detector if the test uses
+// it, else as built for release.
 func AsStrict(ctx context.Context) (string, error) {
 	if race {
 		return raced.path(ctx)

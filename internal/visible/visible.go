@@ -10,9 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text replaces in a text what would make a terminal do something else than
-// show it: control characters but tabs, what turns the direction of a text, and
-// what nobody sees. What joins letters stays.
+// Text replaces characters that a terminal would interpret instead of displaying: control
+// characters except tabs, bidirectional marks and invisible characters. It keeps joiners.
 func Text(s string) string { return shown(s, "\t") }
 
 // Lines is Text for a text of several lines.
@@ -38,8 +37,7 @@ func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) && r != joiner && r != nonJoiner
 }
 
-// JSON writes such characters in JSON as escapes, so that it means the
-// same and can be looked at.
+// JSON escapes such characters in JSON, which keeps its meaning and makes it safe to display.
 func JSON(data []byte) []byte {
 	if bytes.IndexFunc(data, escaped) < 0 {
 		return data

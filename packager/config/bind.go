@@ -2,11 +2,11 @@ package config
 
 import "net/netip"
 
-// LocalName is by what name a machine knows itself.
+// LocalName is a machine's name for itself.
 const LocalName = "localhost"
 
-// Host is by what name or address a machine is asked by itself at a port that it
-// publishes at an address; empty: at all.
+// Host returns the name or address by which a machine connects to a port that it publishes itself
+// at bind; an empty bind means all addresses.
 func Host(bind string) string {
 	at, err := netip.ParseAddr(bind)
 	if err != nil || at.IsUnspecified() || bind == DefaultManagerBind {

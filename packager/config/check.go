@@ -30,7 +30,7 @@ const (
 // RFC 1123 labels, and the underscore that container engines resolve, too.
 var aliasForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
 
-// check reports what is wrong with values that are of the right type.
+// check reports invalid values of the right type.
 func (d *decoder) check(cfg Config, target *Target) {
 	ports, aliases := map[int]string{}, map[string]string{}
 	for _, name := range keysOf(cfg.Nodes) {

@@ -34,24 +34,24 @@ var defaultRestart = Restart{Stable: "60s", DelayMax: "300s", Attempts: 3}
 type Target struct {
 	App        string
 	Nodes      []TargetNode // sorted by name
-	HostPorts  []int        // what the application publishes
+	HostPorts  []int        // host ports that the application publishes
 	Volumes    []string     // names
 	Components map[string]TargetComponent
-	Values     []string // what a secret may be: COMPONENT.INPUT and CONTAINER.VARIABLE
+	Values     []string // values that can be secrets: COMPONENT.INPUT and CONTAINER.VARIABLE
 }
 
 // TargetComponent is a component of the application.
 type TargetComponent struct {
 	Node       string                     // the container that it is in
-	Operations map[string]TargetOperation // those that have a script, by interface.operation
-	Requires   []string                   // the names of its requirements, but for that of its host
-	Port       int                        // that it accepts connections at when it is started; 0: none is declared
+	Operations map[string]TargetOperation // operations with a script, by interface.operation
+	Requires   []string                   // the names of its requirements, except for its host
+	Port       int                        // declared port that accepts connections once it is started; 0: none
 }
 
 // TargetOperation is an operation of a component.
 type TargetOperation struct {
 	Kind   string   // by its name
-	States []string // to choose from, of one that no transition of the protocol names; else none
+	States []string // allowed values of states, if no transition names the operation; else none
 }
 
 // TargetNode is a container of the application.
@@ -62,9 +62,8 @@ type TargetNode struct {
 	Ports    []int // of the application inside the container
 }
 
-// Complete sets the defaults of a configuration that Decode has read for the
-// same target. It sets no passwords: missing ones are generated beside the
-// manifests.
+// Complete sets the defaults of a configuration that Decode has read for the same target. It does
+// not set passwords: missing ones are generated with the secrets.
 func Complete(cfg Config, target Target) Config {
 	done := cfg
 	done.Nodes = map[string]Node{}
@@ -125,7 +124,7 @@ func completeComponents(given map[string]Component, node string, target Target) 
 	return all
 }
 
-// completeReadiness has the declared port checked where nothing else is.
+// completeReadiness adds a check of the declared port if no other check is configured.
 func completeReadiness(r Readiness, port int, starts bool) Readiness {
 	if !starts || r.None || !r.checks() && port == 0 {
 		return Readiness{None: true}
@@ -177,8 +176,8 @@ func imageName(s string) string {
 	return strings.Trim(notInImageNames.ReplaceAllString(strings.ToLower(s), "-"), "-")
 }
 
-// BaseName is the reference of a base that is built from a Dockerfile of the
-// archive. It stays where it is built.
+// BaseName returns the reference of a base image built from a Dockerfile of the archive. It is not
+// pushed.
 func BaseName(app, node string) string { return imageName(app+"-"+node+"-base") + ":" + DefaultTag }
 
 // Image is the reference of the image to build.
@@ -198,8 +197,7 @@ func (d Docker) Base(fallback string) (string, error) {
 	return d.BaseImage + ":" + d.BaseTag, nil
 }
 
-// Encode returns a toskose.yml without passwords and keys, which are the fields
-// that JSON leaves out as well.
+// Encode returns a toskose.yml without passwords and keys, the same fields that JSON omits.
 func Encode(cfg Config) ([]byte, error) {
 	public := cfg
 	public.Manager.Password, public.Manager.SecretKey, public.Manager.Docker.RegistryPassword = "", "", ""

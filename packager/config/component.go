@@ -6,13 +6,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Component says how the unit runs the operations of a component, and how a goal
-// keeps it up. Durations are written as 10s or 1m30s.
+// Component configures how the unit runs the operations of a component, and how a goal keeps it
+// running. Durations are written as 10s or 1m30s.
 type Component struct {
 	Readiness    Readiness              `yaml:"readiness,omitempty" json:"readiness,omitzero"`
 	Output       string                 `yaml:"output,omitempty" json:"output,omitempty"` // prefixed, json or none
 	Logs         Logs                   `yaml:"logs,omitempty" json:"logs,omitzero"`
-	StopSignal   string                 `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to what a start left
+	StopSignal   string                 `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to the processes of a start
 	StopGrace    string                 `yaml:"stop_grace,omitempty" json:"stop_grace,omitempty"`   // until KILL
 	User         string                 `yaml:"user,omitempty" json:"user,omitempty"`               // USER or USER:GROUP of the base; default: the base's
 	Restart      Restart                `yaml:"restart,omitempty" json:"restart,omitzero"`
@@ -20,15 +20,15 @@ type Component struct {
 	Operations   map[string]Operation   `yaml:"operations,omitempty" json:"operations,omitempty"`     // by interface.operation
 }
 
-// Readiness says when a component that was started can be used: when all that is
-// given holds. In a completed configuration it is None, or has a check.
+// Readiness defines when a started component is ready: when all checks pass. A completed
+// configuration is None or has a check.
 type Readiness struct {
 	None     bool   `yaml:"-" json:"-"`                           // written "none": with startsecs
 	TCP      string `yaml:"tcp,omitempty" json:"tcp,omitempty"`   // PORT or HOST:PORT accepts
 	HTTP     string `yaml:"http,omitempty" json:"http,omitempty"` // an address answers with 200 to 399
 	Command  string `yaml:"command,omitempty" json:"command,omitempty"`
 	Log      string `yaml:"log,omitempty" json:"log,omitempty"`       // a line matches a regular expression (RE2)
-	Notify   bool   `yaml:"notify,omitempty" json:"notify,omitempty"` // it says so itself (sd_notify)
+	Notify   bool   `yaml:"notify,omitempty" json:"notify,omitempty"` // it reports readiness itself (sd_notify)
 	Timeout  string `yaml:"timeout,omitempty" json:"timeout,omitempty"`
 	Interval string `yaml:"interval,omitempty" json:"interval,omitempty"` // between two attempts
 }
@@ -40,13 +40,13 @@ func (r Readiness) checks() bool {
 	return r.TCP != "" || r.HTTP != "" || r.Command != "" || r.Log != "" || r.Notify
 }
 
-// setWord takes the word that stands where the keys could.
+// setWord sets the word that may replace the mapping.
 func (r *Readiness) setWord(word string) bool {
 	r.None = word == noReadiness
 	return r.None
 }
 
-// MarshalYAML writes what UnmarshalYAML reads.
+// MarshalYAML is the inverse of UnmarshalYAML.
 func (r Readiness) MarshalYAML() (any, error) {
 	if r.None {
 		return noReadiness, nil
@@ -67,31 +67,31 @@ func (r *Readiness) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*keys)(r)) //nolint:wrapcheck // it is the decoder's own
 }
 
-// Restart says how a goal brings a component back.
+// Restart configures how a goal restarts a component.
 type Restart struct {
-	Stable   string `yaml:"stable,omitempty" json:"stable,omitempty"`       // a start that ends sooner has failed
+	Stable   string `yaml:"stable,omitempty" json:"stable,omitempty"`       // a start that exits sooner has failed
 	DelayMax string `yaml:"delay_max,omitempty" json:"delay_max,omitempty"` // between two attempts
 	// Attempts are how often operations other than start and stop are tried.
 	Attempts int `yaml:"attempts,omitempty" json:"attempts,omitempty"`
 }
 
-// What a component does while what it requires is away.
+// Values of while_away: the behaviour of a component while its requirement is unavailable.
 const (
 	WhileAwayKeep = "keep" // it runs on
 	WhileAwayDown = "down" // it is taken down, and up again
 )
 
-// Requirement says what a goal does about a requirement.
+// Requirement configures how a goal handles an unmet requirement.
 type Requirement struct {
 	WhileAway string `yaml:"while_away,omitempty" json:"while_away,omitempty"` // keep, the default, or down
 }
 
-// Operation says what the application does not say of an operation.
+// Operation holds the settings of an operation that the application does not define.
 type Operation struct {
 	Kind     string   `yaml:"kind,omitempty" json:"kind,omitempty"`         // run, start or stop; default: by its name
-	States   []string `yaml:"states,omitempty" json:"states,omitempty"`     // that it may run in, of one that no transition names
+	States   []string `yaml:"states,omitempty" json:"states,omitempty"`     // that it may run in, if no transition names it
 	Timeout  string   `yaml:"timeout,omitempty" json:"timeout,omitempty"`   // wins over the application's
 	User     string   `yaml:"user,omitempty" json:"user,omitempty"`         // wins over the component's
 	Logs     Logs     `yaml:"logs,omitempty" json:"logs,omitzero"`          // wins over the component's
-	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // wins over those of Restart
+	Attempts int      `yaml:"attempts,omitempty" json:"attempts,omitempty"` // overrides the attempts of Restart
 }

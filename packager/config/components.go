@@ -17,7 +17,7 @@ var (
 	outputs = []string{"prefixed", "json", "none"}
 	aways   = []string{WhileAwayKeep, WhileAwayDown}
 
-	// stopSignals are those that programs take as a request to end.
+	// stopSignals are the signals that programs treat as a request to exit.
 	stopSignals = []string{"TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH", "ABRT", "ALRM", "PIPE", "PWR"}
 
 	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
@@ -30,7 +30,7 @@ const (
 	mostWait  = 1e9 * time.Second
 )
 
-// ParseDuration returns a duration as toskose.yml has it; 0 where there is none.
+// ParseDuration returns the value of a duration in toskose.yml, or 0 if it is empty.
 func ParseDuration(text string) time.Duration {
 	d, _ := time.ParseDuration(text) // checked when it was read
 	return d
@@ -56,8 +56,8 @@ func (c *Config) house(target *Target) {
 	c.Components = nil
 }
 
-// checkComponents reports what is wrong with components at a path. They are those
-// of a node or, where that is empty, of any.
+// checkComponents reports invalid settings of the components at a path. node is the node of the
+// components, or empty if they may be on any node.
 func (d *decoder) checkComponents(path, node string, components map[string]Component, target *Target) {
 	for _, name := range keysOf(components) {
 		path := path + "." + name
@@ -79,7 +79,7 @@ func (d *decoder) checkComponents(path, node string, components map[string]Compo
 	}
 }
 
-// checkComponent reports what is wrong whatever the application is.
+// checkComponent reports invalid settings that do not depend on the application.
 func (d *decoder) checkComponent(path string, c Component) {
 	d.checkReadiness(path+".readiness", c.Readiness)
 	d.oneOf(path+".output", c.Output, outputs)
@@ -135,11 +135,11 @@ func (d *decoder) checkReadiness(path string, r Readiness) {
 	d.wait(path+".interval", r.Interval, leastWait)
 }
 
-// wait reports a duration that nobody can wait for.
+// wait reports a duration that cannot be waited for.
 func (d *decoder) wait(path, text string, least time.Duration) {
 	d.duration(path, text)
 	switch n, err := time.ParseDuration(text); {
-	case err != nil || n < 0: // it is said, or there is none
+	case err != nil || n < 0: // already reported, or empty
 	case n < least:
 		d.reportAt(path, "%q is less than %s", text, least)
 	case n > mostWait:
@@ -159,8 +159,8 @@ func (d *decoder) atLeastOne(path string, n int) {
 	}
 }
 
-// MaxAttempts is the most attempts of an operation: the manager counts as many, in
-// what units and it remember.
+// MaxAttempts is the maximum number of attempts of an operation: the manager counts up to as many
+// in the history that it and the units keep.
 const MaxAttempts = 16
 
 func (d *decoder) attempts(path string, n int) {
@@ -170,7 +170,7 @@ func (d *decoder) attempts(path string, n int) {
 	}
 }
 
-// fits reports what the application does not have.
+// fits reports references to requirements and operations that the application does not have.
 func (d *decoder) fits(path string, c Component, t TargetComponent) {
 	for _, name := range keysOf(c.Requirements) {
 		at := path + ".requirements." + name

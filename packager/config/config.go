@@ -1,6 +1,6 @@
-// Package config is `toskose.yml`: its schema, its defaults, and how it is
-// completed. It knows nothing of TOSCA beyond the names of nodes that it is
-// completed for, and starts no goroutine.
+// Package config defines `toskose.yml`: its schema, its defaults, and its completion for an
+// application. Of TOSCA, it uses only the names of an application's nodes and components. It
+// starts no goroutine.
 package config
 
 // Config is a toskose.yml.
@@ -14,10 +14,10 @@ type Config struct {
 	// them into Nodes.
 	Components map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
 	Volumes    map[string]Volume    `yaml:"volumes,omitempty" json:"volumes,omitempty"`
-	// AllowHost are paths of the host that the application may use, with what is below them.
+	// AllowHost are paths of the host that the application may use, including paths below them.
 	AllowHost []string `yaml:"allow_host,omitempty" json:"allow_host,omitempty"`
-	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, what must not be
-	// written in the clear.
+	// Secrets names, as COMPONENT.INPUT or CONTAINER.VARIABLE, the values that must not be
+	// written in plain text.
 	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`
 }
 
@@ -36,8 +36,7 @@ type Node struct {
 	CoredumpMark *bool `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`
 	// MaxUnavailable is how many replicas operations may take away at the same time; 0: 1.
 	MaxUnavailable int `yaml:"max_unavailable,omitempty" json:"max_unavailable,omitempty"`
-	// Job is whether the container is run for its one Task, without the manager, and ends
-	// with it.
+	// Job reports whether the container runs its only Task without the manager and then exits.
 	Job        bool                 `yaml:"job,omitempty" json:"job,omitempty"`
 	Docker     Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`
 	Deploy     Deploy               `yaml:"deploy,omitempty" json:"deploy,omitzero"`
@@ -52,7 +51,7 @@ type Manager struct {
 	User      string `yaml:"user,omitempty" json:"user,omitempty"`
 	Password  string `yaml:"password,omitempty" json:"-"`
 	Mode      string `yaml:"mode,omitempty" json:"mode,omitempty"` // production or testing
-	Goal      string `yaml:"goal,omitempty" json:"goal,omitempty"` // none or up: what holds while nobody has set a goal
+	Goal      string `yaml:"goal,omitempty" json:"goal,omitempty"` // none or up: the goal until a client sets one
 	SecretKey string `yaml:"secret_key,omitempty" json:"-"`
 	ClientCA  string `yaml:"client_ca,omitempty" json:"client_ca,omitempty"` // PEM of authorities of users' certificates
 	// TLS is the certificate that the API is served with; none: one of the application's
@@ -61,8 +60,8 @@ type Manager struct {
 	Docker Docker      `yaml:"docker,omitempty" json:"docker,omitzero"`
 }
 
-// Certificate names files in PEM, whose paths are relative to that of toskose.yml: a
-// certificate with those between it and the root, and its key.
+// Certificate names PEM files, relative to toskose.yml: a certificate with its intermediate
+// certificates, and its private key.
 type Certificate struct {
 	Certificate string `yaml:"certificate,omitempty" json:"certificate,omitempty"`
 	Key         string `yaml:"key,omitempty" json:"key,omitempty"`

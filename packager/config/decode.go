@@ -35,11 +35,11 @@ func Decode(file string, data []byte, target *Target) (Config, error) {
 	return cfg, nil
 }
 
-// position is where a value stands, counted from 1.
+// position is the position of a value, counted from 1.
 type position struct{ line, column int }
 
-// decoder walks YAML nodes beside Go values, so that each problem keeps its
-// place: yaml.v3 itself reports only lines, and stops at types.
+// decoder walks YAML nodes and Go values together, so that each problem has its position: yaml.v3
+// reports only lines, and stops at a wrong type.
 type decoder struct {
 	file     string
 	at       map[string]position // by path: "nodes.backend.port"
@@ -58,7 +58,7 @@ func (d *decoder) reportAt(path, format string, args ...any) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// parse returns the document's top node; nil when there is nothing to decode.
+// parse returns the document's top node, or nil if the document is empty or invalid.
 func (d *decoder) parse(data []byte) *yaml.Node {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(strings.NewReader(string(data)))
@@ -85,7 +85,7 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// value decodes one node into v; a null leaves v as it is, to be completed.
+// value decodes one node into v; a null leaves v unchanged, so that it gets its default.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -145,7 +145,7 @@ func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path, what string, tags 
 	d.reportAt(path, "must be %s, not %s", what, describe(n))
 }
 
-// items decodes a list; the path of an item ends in its number, from 0.
+// items decodes a list; the path of an item ends with its index, from 0.
 func (d *decoder) items(n *yaml.Node, v reflect.Value, path string) {
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
@@ -166,8 +166,7 @@ func (d *decoder) wants(n *yaml.Node, kind yaml.Kind, path, what string) bool {
 	return false
 }
 
-// describe names a node for people, without its value where that is long or
-// may be a password.
+// describe names a node in messages. It omits a value that is long or may be a password.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

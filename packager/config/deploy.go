@@ -12,7 +12,7 @@ type Deploy struct {
 	Labels         map[string]string `yaml:"labels,omitempty" json:"labels,omitempty"`
 }
 
-// Resources are what a container may take, and what is kept for it.
+// Resources are a container's resource limits and reservations.
 type Resources struct {
 	Limits       Amounts `yaml:"limits,omitempty" json:"limits,omitzero"`
 	Reservations Amounts `yaml:"reservations,omitempty" json:"reservations,omitzero"`
@@ -25,7 +25,7 @@ type Amounts struct {
 	Memory string `yaml:"memory,omitempty" json:"memory,omitempty"`
 }
 
-// Placement says which machines a container may run on.
+// Placement restricts the machines that a container may run on.
 type Placement struct {
 	Constraints []string     `yaml:"constraints,omitempty" json:"constraints,omitempty"`
 	Preferences []Preference `yaml:"preferences,omitempty" json:"preferences,omitempty"`
@@ -36,7 +36,7 @@ type Preference struct {
 	Spread string `yaml:"spread,omitempty" json:"spread,omitempty"`
 }
 
-// RestartPolicy says when a container that has ended is replaced.
+// RestartPolicy defines when an exited container is restarted.
 type RestartPolicy struct {
 	Condition   string `yaml:"condition,omitempty" json:"condition,omitempty"` // none, on-failure or any
 	Delay       string `yaml:"delay,omitempty" json:"delay,omitempty"`
@@ -44,7 +44,7 @@ type RestartPolicy struct {
 	Window      string `yaml:"window,omitempty" json:"window,omitempty"`
 }
 
-// Update says how replicas are replaced by newer ones, or by older ones again.
+// Update configures how replicas are updated or rolled back.
 type Update struct {
 	Parallelism     *int     `yaml:"parallelism,omitempty" json:"parallelism,omitempty"` // 0: all at once
 	Delay           string   `yaml:"delay,omitempty" json:"delay,omitempty"`
@@ -54,7 +54,7 @@ type Update struct {
 	Order           string   `yaml:"order,omitempty" json:"order,omitempty"` // stop-first or start-first
 }
 
-// Volume says what stores a volume. It wins over what the application says.
+// Volume configures the storage of a volume. It overrides the application's settings.
 type Volume struct {
 	Driver     string            `yaml:"driver,omitempty" json:"driver,omitempty"`
 	DriverOpts map[string]string `yaml:"driver_opts,omitempty" json:"driver_opts,omitempty"`

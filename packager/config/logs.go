@@ -4,10 +4,10 @@ import "cmp"
 
 // Room is how much of a container's disk its log files may take.
 type Room struct {
-	Total string `yaml:"total,omitempty" json:"total,omitempty"` // with those of the unit; default: 256m or, if that is too little, what they need
+	Total string `yaml:"total,omitempty" json:"total,omitempty"` // including the unit's; default: 256m, or more if needed
 }
 
-// Logs says when the log files of operations rotate: one of each stream.
+// Logs configures the rotation of an operation's log files: one file for each stream.
 type Logs struct {
 	Size  string `yaml:"size,omitempty" json:"size,omitempty"`   // of a file; default: a share of the container's total
 	Files int    `yaml:"files,omitempty" json:"files,omitempty"` // that are kept of each, the one that is written among them; default: 3
@@ -27,8 +27,8 @@ const (
 	defaultFiles = 3
 	leastLog     = 64 << 10
 	streams      = 2
-	// A file rotates once it has its size, so it is larger by at most what the unit reads at
-	// once. Beside it is an index of times, a quarter of it or 64 KiB.
+	// A file rotates once it reaches its size, so it exceeds the size by at most one read of the
+	// unit. Each file has an index of times beside it: a quarter of its size or 64 KiB.
 	logPiece  = 256 << 10
 	indexPart = 4
 	leastLine = 64 << 10
@@ -40,9 +40,9 @@ func (l LogFile) room() int64 {
 	return int64(l.Backups+1) * (size + max(size/indexPart, leastLine))
 }
 
-// LogFiles returns when the logs of operations of a container rotate, which are given as
-// COMPONENT and OPERATION. Those without a size share what the others leave of the total.
-// enough is false where that is not as much as all of them need.
+// LogFiles returns the rotation settings of a container's operation logs; each operation is a pair
+// of COMPONENT and OPERATION. Logs without a size share the rest of the total equally. enough is
+// false if the total is smaller than the needed size.
 func (n Node) LogFiles(operations [][2]string) (files []LogFile, needed int64, enough bool) {
 	needed = UnitLog.room()
 	var sharing int64
@@ -101,7 +101,7 @@ func (d *decoder) checkLogs(path string, l Logs) {
 	}
 }
 
-// amount reports what is not a number of bytes.
+// amount reports text that is not a number of bytes.
 func (d *decoder) amount(path, text string, least int64) {
 	switch n, ok := Bytes(text); {
 	case text == "":

@@ -13,7 +13,7 @@ import (
 // Problem is one thing wrong with a toskose.yml.
 type Problem struct {
 	File         string
-	Line, Column int // counted from 1; 0 where it has no place
+	Line, Column int // counted from 1; 0: no position
 	Message      string
 }
 
@@ -46,7 +46,7 @@ func (ps Problems) sorted() Problems {
 
 func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// didYouMean returns a suggestion to end a message with, or nothing.
+// didYouMean returns a suggestion to append to a message, or "".
 func didYouMean(word string, known []string) string {
 	if best := suggest.Nearest(word, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SplitWords splits a command as a POSIX shell would, without expanding
-// anything: that is what engines do with a command that is one string.
+// SplitWords splits a command into words as a POSIX shell would, without expansions. Engines do
+// the same with a command that is a single string.
 func SplitWords(s string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -1,8 +1,7 @@
-// Package image carries out the images of a plan: it finds or builds their
-// bases, puts Toskose's own binary and the application's files on each as
-// layers, and writes the results to an engine, to registries or to an OCI image
-// layout. Its goroutines build at the same time and end before Build returns;
-// that of Ask ends when it is stopped.
+// Package image builds the images of a plan: it finds or builds their base images, adds Toskose's
+// binary and the application's files as layers, and writes the results to an engine, to registries
+// or to an OCI image layout. Build runs its goroutines in parallel and waits for them; the
+// goroutine of Ask ends when the caller stops it.
 package image
 
 import (
@@ -37,8 +36,8 @@ type Builder struct {
 	about map[string]about // by the plan's names of images
 }
 
-// New makes a builder. The engine stays the caller's; it is asked for nothing
-// where the options need none.
+// New returns a builder. The caller keeps ownership of the engine, which is unused if the options
+// do not need it.
 func New(engine *client.Client, opts Options) (*Builder, error) {
 	opts, err := opts.Complete()
 	if err != nil {
@@ -99,7 +98,7 @@ func (b *Builder) buildAll(ctx context.Context, plan *packager.Plan, archive fs.
 	return b.pushAll(ctx, tasks)
 }
 
-// open says where bases are.
+// open opens the source of bases.
 func (b *Builder) open(plan *packager.Plan) {
 	b.engine.Keychain = docker.WithPasswords(b.opts.Keychain, plan.Images)
 	b.local = source.None{}
@@ -115,7 +114,7 @@ func (b *Builder) open(plan *packager.Plan) {
 
 // onEngine finds images on the engine.
 func (b *Builder) onEngine(pull string) *source.Engine {
-	history := b.opts.Builder == BuilderDirect && b.opts.Contexts == "" // otherwise the engine goes on with it
+	history := b.opts.Builder == BuilderDirect && b.opts.Contexts == "" // otherwise the engine adds the history
 	return &source.Engine{Engine: b.engine, Pull: pull, Temp: b.temp, History: history}
 }
 
@@ -126,7 +125,7 @@ func (b *Builder) registry() *source.Registry {
 	}
 }
 
-// pushAll pushes what the engine has.
+// pushAll pushes the images from the engine.
 func (b *Builder) pushAll(ctx context.Context, tasks []*task) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

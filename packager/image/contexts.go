@@ -19,8 +19,8 @@ import (
 // the name, as the manager has it.
 const managerContext = "manager"
 
-// writeContexts leaves a build context for each image, below one folder that is
-// there only when it is whole.
+// writeContexts writes a build context for each image. Their folder is renamed into place when it
+// is complete.
 func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	dir := filepath.Clean(b.opts.Contexts)
 	fail := func(err error) error { return fmt.Errorf("cannot write build contexts to %q: %w", dir, err) }
@@ -36,7 +36,7 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	if err != nil {
 		return fail(err)
 	}
-	defer os.RemoveAll(staged) // it is gone once renamed
+	defer os.RemoveAll(staged) // no effect after the rename
 	var folders recipe.Folders
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -45,7 +45,7 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	}
 	images, shared := slices.Collect(slices.Chunk(jobs, jobs[0].platforms)), b.sharedLayers(inner, jobs)
 	for _, same := range images {
-		if same[0].layers { // otherwise who knows what is built of it, elsewhere
+		if same[0].layers { // otherwise the content of the built image is unknown
 			group.Go(func() error {
 				_, _, err := b.describe(inner, same, shared)
 				return err
@@ -75,7 +75,7 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	return nil
 }
 
-// sayContexts says what to do with a job's contexts, in order.
+// sayContexts prints the commands that use a job's contexts.
 func (b *Builder) sayContexts(j *job, dir string) {
 	name, platform := j.image.Name, ""
 	if len(b.opts.platforms) > 0 {

@@ -13,23 +13,23 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// task is what is done for an image of a plan. Build does it on each platform; a
-// dry run says it.
+// task describes how an image of a plan is made. Build executes it on each platform; a dry run
+// prints it.
 type task struct {
 	image    packager.Image
-	archive  *dockerfile.Context // what the base is built from; nil: it is there
+	archive  *dockerfile.Context // the Dockerfile of the base; nil: the base exists
 	prebuilt bool                // the engine builds that
 	base     string              // its reference
 	layers   bool                // layers are put on the base, otherwise it is the image itself
-	binary   *ownBinary          // Toskose's, in the first layer; nil: there is none
+	binary   *ownBinary          // Toskose's, in the first layer; nil: none
 	from     string              // the user's image that has the binary; empty: none
 	files    layer.Tree          // the application's
 	entry    []string            // entry point; empty: the base's
 	user     string              // empty: the base's
-	written  bool                // the image goes elsewhere than to the engine
+	written  bool                // the image is not written to the engine
 }
 
-// decide decides what is done for the images of a plan, and asks nobody.
+// decide returns the tasks for the images of a plan without contacting an engine or registry.
 func (b *Builder) decide(plan *packager.Plan, archive fs.FS) ([]*task, error) {
 	tasks := make([]*task, len(plan.Images))
 	for i, image := range plan.Images {
@@ -65,7 +65,7 @@ func (b *Builder) decideOne(image packager.Image, archive fs.FS) (t *task, err e
 	return t, err
 }
 
-// cannotBuild says whose base cannot be built from the archive.
+// cannotBuild wraps the error of a build from the archive.
 func (t *task) cannotBuild(err error) error {
 	return fmt.Errorf("container %q: cannot build its image from %q: %w", t.image.Node, t.image.Dockerfile, err)
 }
@@ -80,7 +80,7 @@ func basesOf(tasks []*task) (refs []string) {
 	return refs
 }
 
-// DryRun says what Build would do, and asks nobody.
+// DryRun prints the steps of Build without contacting an engine or registry.
 func (b *Builder) DryRun(plan *packager.Plan, archive fs.FS) error {
 	tasks, err := b.decide(plan, archive)
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *Builder) DryRun(plan *packager.Plan, archive fs.FS) error {
 	return nil
 }
 
-// sayPinned says what manifests would name an image that is built, as far as that is known.
+// sayPinned prints the name that manifests would use for an image, if it can be predicted.
 func (b *Builder) sayPinned(t *task) {
 	name := t.image.Name
 	if !t.layers && b.opts.Contexts != "" {
@@ -127,12 +127,12 @@ func (b *Builder) sayPinned(t *task) {
 	b.would(name, "name %s in manifests as %s: a digest of what is in it, not known before %s is there", name, ownTag(name, strings.Repeat("?", tagsOfInputs)), at)
 }
 
-// would says what would be done to an image.
+// would prints a step of a dry run.
 func (b *Builder) would(name, format string, args ...any) {
 	b.log.Send(event.Event{Image: name, State: event.Planned, Text: "would " + fmt.Sprintf(format, args...)})
 }
 
-// sayArchive says what would be done with a Dockerfile of the archive.
+// sayArchive prints the steps that a Dockerfile of the archive would cause.
 func (b *Builder) sayArchive(t *task, platforms string) {
 	what, by := "build", ", by the engine"
 	switch {
@@ -149,7 +149,7 @@ func (b *Builder) sayArchive(t *task, platforms string) {
 	b.would(t.base, "%s %s from %s%s%s%s: %d files, %s", what, t.base, t.image.Dockerfile, on, by, platforms, tree.Files(), event.Bytes(tree.Bytes()))
 }
 
-// sayLayers says what would be put on a base.
+// sayLayers prints the layers that would be added to a base.
 func (b *Builder) sayLayers(t *task, platforms string) {
 	from := ""
 	if t.archive == nil && t.base != source.ScratchRef {

@@ -14,14 +14,14 @@ import (
 	"github.com/toskose/toskose/packager/image/sink"
 )
 
-// directAll makes the images here. jobs has those of one image, for each
-// platform, one after the other.
+// directAll makes the images without a builder. jobs contains the jobs of each image, one for each
+// platform, next to each other.
 func (b *Builder) directAll(ctx context.Context, jobs []*job, images int) error {
 	out, err := b.output()
 	if err != nil {
 		return err
 	}
-	defer out.Abort() // of what was not committed
+	defer out.Abort() // removes uncommitted images
 	shared := b.sharedLayers(ctx, jobs)
 	all := slices.Collect(slices.Chunk(jobs, len(jobs)/images))
 	alike := func(same []*job) string {
@@ -56,8 +56,8 @@ func (b *Builder) output() (sink.Sink, error) {
 
 func (b *Builder) toEngine() sink.Sink { return &sink.Engine{Engine: b.engine} }
 
-// sharedLayers makes one layer of each tree that jobs have in common, so that
-// it is read and compressed once.
+// sharedLayers makes one layer of each tree that several jobs share, so that it is read and
+// compressed once.
 func (b *Builder) sharedLayers(ctx context.Context, jobs []*job) map[string]*layer.Layer {
 	shared := map[string]*layer.Layer{}
 	for _, j := range jobs {
@@ -119,8 +119,8 @@ func userIDOf(jobs []*job) string {
 	return strconv.Itoa(jobs[0].Base.UID)
 }
 
-// describe says what the image of jobs, one for each platform, is before it is made, and
-// returns the name of its own.
+// describe computes the image of jobs, one for each platform, before it is written, and returns
+// its unique name.
 func (b *Builder) describe(ctx context.Context, jobs []*job, shared map[string]*layer.Layer) (images []*sink.Image, own string, err error) {
 	name := jobs[0].image.Name
 	for _, j := range jobs {
@@ -142,9 +142,9 @@ func (b *Builder) describe(ctx context.Context, jobs []*job, shared map[string]*
 	return images, is.name, nil
 }
 
-// has reports whether the engine has the image of a job, and sees to it that it has both of
-// its names: what its Dockerfile has made already, and what was built before of the same
-// inputs, as the name of its own says.
+// has reports whether the engine has the image of a job: built from its Dockerfile, or from an
+// earlier build with the same inputs, found by its unique name. It makes sure that the image has
+// both names.
 func (b *Builder) has(ctx context.Context, j *job, own string) (bool, error) {
 	name := j.image.Name
 	if !j.layers {
@@ -167,11 +167,11 @@ func (b *Builder) has(ctx context.Context, j *job, own string) (bool, error) {
 	return true, nil
 }
 
-// sayBuilt says what was built, and by how much it is more than its base.
+// sayBuilt reports the built image and its growth over the base.
 func (b *Builder) sayBuilt(jobs []*job, took time.Duration) {
 	j := jobs[0]
 	if !j.layers {
-		return // that is said where it was built
+		return // the build has already reported it
 	}
 	grows, text := j.Growth()
 	e := event.Event{Image: j.image.Name, State: event.Built, Base: j.Base.Ref, Seconds: took.Seconds(), Grows: grows}

@@ -14,17 +14,17 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// dockerAll builds images at the same time. Those of one base have their first
-// steps in common, which the engine does once if one of them goes ahead.
+// dockerAll builds images in parallel. Images on the same base share their first steps, which the
+// engine runs once if one image is built first.
 func (b *Builder) dockerAll(ctx context.Context, jobs []*job) error {
 	shared := b.sharedLayers(ctx, jobs)
 	alike := func(j *job) string { return j.Base.Ref + " " + j.Shared }
 	return inTurns(ctx, jobs, alike, func(ctx context.Context, j *job, passed func()) error { return b.dockerOne(ctx, j, shared, passed) })
 }
 
-// dockerOne builds an image. On scratch the classic builder knows no platform
-// but the engine's, so for another one the image is made here. passed is called
-// when the engine has done what images of one base have in common.
+// dockerOne builds an image. On scratch, the classic builder supports only the engine's platform,
+// so images for other platforms are made without it. dockerOne calls passed when the engine has
+// run the steps shared by images on the same base.
 func (b *Builder) dockerOne(ctx context.Context, j *job, shared map[string]*layer.Layer, passed func()) error {
 	if j.Base.Ref == source.ScratchRef && len(b.opts.platforms) > 0 {
 		return b.direct(ctx, b.toEngine(), []*job{j}, shared)
@@ -59,8 +59,8 @@ func (b *Builder) dockerOne(ctx context.Context, j *job, shared map[string]*laye
 	return nil
 }
 
-// prebuild has the engine build the base of a job from the archive. Also where
-// images are made here: what a Dockerfile runs takes an engine.
+// prebuild makes the engine build the base of a job from the archive. An engine is also needed
+// where images are made without a builder, as a Dockerfile runs commands.
 func (b *Builder) prebuild(ctx context.Context, f *finder, j *job) (source.Base, error) {
 	for _, ref := range j.archive.Parents {
 		if err := f.parent(ctx, ref, j.Platform); err != nil {
@@ -78,7 +78,7 @@ func (b *Builder) prebuild(ctx context.Context, f *finder, j *job) (source.Base,
 	return source.NewBase(ctx, ref, img, j.Platform)
 }
 
-// buildArchive builds what the archive has a Dockerfile of.
+// buildArchive builds an image from a Dockerfile in the archive.
 func (b *Builder) buildArchive(ctx context.Context, j *job, ref string) error {
 	began, before := time.Now(), b.engine.ID(ctx, ref)
 	opts := build.ImageBuildOptions{Dockerfile: j.archive.File, Labels: map[string]string{packager.LabelApp: j.App()}}
@@ -97,8 +97,7 @@ func (b *Builder) buildArchive(ctx context.Context, j *job, ref string) error {
 	return nil
 }
 
-// tail keeps the last lines of what a builder says: its error is only that a
-// command has failed.
+// tail keeps the last lines of a builder's output: its error only reports that a command failed.
 type tail struct {
 	most  int
 	lines []string
@@ -115,7 +114,7 @@ func (t *tail) add(text string) {
 	}
 }
 
-// String is what to append to an error.
+// String returns the text to append to an error.
 func (t *tail) String() string {
 	if len(t.lines) == 0 {
 		return ""

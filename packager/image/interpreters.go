@@ -21,8 +21,8 @@ type interpreter struct {
 	files []string // absolute
 }
 
-// warnOfInterpreters warns of scripts whose interpreter is not in the base, where
-// looking takes little. It is no error: an operation that runs before may install it.
+// warnOfInterpreters warns about scripts whose interpreter is not in the base image, where this is
+// cheap to find out. It is not an error: an earlier operation may install the interpreter.
 func (b *Builder) warnOfInterpreters(ctx context.Context, jobs []*job, archive fs.FS) {
 	lacking := map[*source.Image]map[string]bool{}
 	for _, j := range jobs {
@@ -42,7 +42,7 @@ func (b *Builder) warnOfInterpreters(ctx context.Context, jobs []*job, archive f
 	}
 }
 
-// lacking returns the files that a base lacks of all that run the scripts of its jobs.
+// lacking returns the interpreters of the jobs' scripts that do not exist in a base.
 func (b *Builder) lacking(ctx context.Context, base *source.Image, jobs []*job, archive fs.FS) map[string]bool {
 	wanted := map[string]bool{}
 	for _, j := range jobs {
@@ -72,11 +72,11 @@ func (b *Builder) lacking(ctx context.Context, base *source.Image, jobs []*job, 
 	return lacks
 }
 
-// interpretersOf returns what runs a script of a job.
+// interpretersOf returns the interpreters of a job's script.
 func interpretersOf(archive fs.FS, script string, j *job) []interpreter {
 	f, err := archive.Open(script)
 	if err != nil {
-		return nil // said elsewhere
+		return nil // already reported
 	}
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, maxFirstLine)).ReadString('\n')
@@ -94,8 +94,8 @@ const (
 	defaultPath  = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// interpreters returns what runs a script with a first line, found in search, a
-// PATH, where env looks for it. What they are is not guessed.
+// interpreters returns the interpreters of a script with the given first line. It searches the
+// PATH in search for env's interpreter, and skips lines that it cannot interpret with certainty.
 func interpreters(line, search string) []interpreter {
 	if !tosca.RunsItself([]byte(line)) {
 		return []interpreter{file("/bin/sh")}

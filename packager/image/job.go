@@ -21,8 +21,8 @@ type job struct {
 	platforms int // for how many it is done
 }
 
-// prepare finds all that is built upon, each once, at the same time. The
-// context is not the group's, which ends with it: layers are read later.
+// prepare finds the inputs of all images concurrently, each once. It does not pass on the group's
+// context, which ends when the group does: layers are read later.
 func (b *Builder) prepare(ctx context.Context, tasks []*task, platforms []v1.Platform) ([]*job, error) {
 	f := &finder{b: b}
 	jobs := make([]*job, len(tasks)*len(platforms))
@@ -38,7 +38,7 @@ func (b *Builder) prepare(ctx context.Context, tasks []*task, platforms []v1.Pla
 	return jobs, group.Wait()
 }
 
-// find finds what a job's image is made of.
+// find finds the inputs of a job's image.
 func (b *Builder) find(ctx context.Context, f *finder, j *job) (err error) {
 	if j.binary != nil {
 		binary, err := f.own(ctx, j)
@@ -59,8 +59,8 @@ func (b *Builder) find(ctx context.Context, f *finder, j *job) (err error) {
 	return err
 }
 
-// archiveRef is the name of what is built from the archive. An engine holds one
-// image by one name, so each of several platforms has its own.
+// archiveRef returns the name of the image built from the archive. An engine holds one image per
+// name, so each of several platforms has its own name.
 func (j *job) archiveRef() string {
 	if j.platforms < 2 {
 		return j.base
@@ -71,8 +71,7 @@ func (j *job) archiveRef() string {
 // platformWord is the platform in a name.
 func (j *job) platformWord() string { return strings.ReplaceAll(j.Platform.String(), "/", "-") }
 
-// finder finds what images are made from, each thing once however many images
-// ask for it at the same time.
+// finder finds the inputs of images, each only once even if images request it concurrently.
 type finder struct {
 	b       *Builder
 	bases   once.Group[source.Base]
@@ -80,7 +79,7 @@ type finder struct {
 	parents once.Group[*source.Image]
 }
 
-// base finds a base that is there.
+// base finds an existing base image.
 func (f *finder) base(ctx context.Context, j *job) (source.Base, error) {
 	if j.base == source.ScratchRef {
 		return source.Scratch(j.Platform), nil

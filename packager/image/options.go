@@ -29,7 +29,7 @@ const (
 	PullNever   = source.PullNever
 )
 
-// Options says what images are made from, how, and where they go.
+// Options configure the sources, builder and destination of images.
 type Options struct {
 	Version      string            // of Toskose; tags the images that its binaries are looked for in
 	UnitImage    string            // the user's, to take the unit from; empty: the binary at hand
@@ -40,19 +40,19 @@ type Options struct {
 	Pull         string            // PullMissing if empty
 	Bases        Place             // of bases; none: the engine if that is the output, else registries
 	Output       Place             // Engine if none
-	Push         bool              // push what is in the engine or in a layout
+	Push         bool              // push the images from the engine or layout
 	Contexts     string            // a folder for build contexts, which are then all that is made
 	Keychain     authn.Keychain    // Docker's credentials; nil: none
 	Temp         string            // a folder for temporary files; empty: the system's
 	Retry        time.Duration     // before a push is tried again, three times longer each time; 0: a second
 	Progress     io.Writer         // a line for each step, unless there is Events
 	Events       func(event.Event) // takes all that happens, one at a time; may be nil
-	Debug        io.Writer         // all that the engine says; may be nil
+	Debug        io.Writer         // output of the engine; may be nil
 
 	platforms []v1.Platform // of Platforms
 }
 
-// Complete fills in what is left open, and refuses what means nothing.
+// Complete fills in defaults and rejects invalid options.
 func (o Options) Complete() (Options, error) {
 	o.Builder, o.Pull = cmp.Or(o.Builder, BuilderDocker), cmp.Or(o.Pull, PullMissing)
 	o.Output, o.Retry = cmp.Or(o.Output, Engine), cmp.Or(o.Retry, time.Second)
@@ -96,7 +96,7 @@ func (o Options) combine() error {
 	return nil
 }
 
-// usesEngine reports whether anything is asked of an engine.
+// usesEngine reports whether the builder needs an engine.
 func (o Options) usesEngine() bool {
 	return o.Bases == Engine || o.Output == Engine && o.Contexts == ""
 }

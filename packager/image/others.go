@@ -11,10 +11,10 @@ import (
 	"github.com/toskose/toskose/packager/image/event"
 )
 
-// asking is how long a registry has to say by what digest it knows an image.
+// asking is the timeout for querying a registry for a digest.
 const asking = 10 * time.Second
 
-// others are the images of containers that nobody builds here.
+// others returns the images of containers that the plan does not build.
 func others(plan *packager.Plan) (refs []string) {
 	for _, s := range plan.Services {
 		built := slices.ContainsFunc(plan.Images, func(i packager.Image) bool { return i.Name == s.Image })
@@ -25,8 +25,8 @@ func others(plan *packager.Plan) (refs []string) {
 	return refs
 }
 
-// pinOthers finds the digests of those images while others are built. wait has to be
-// called at the end.
+// pinOthers finds the digests of these images in the background. The caller must call wait at the
+// end.
 func (b *Builder) pinOthers(ctx context.Context, plan *packager.Plan) (wait func()) {
 	var all sync.WaitGroup
 	for _, ref := range others(plan) {

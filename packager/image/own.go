@@ -26,7 +26,7 @@ import (
 type ownBinary struct {
 	name string // of the file, and of the image that has it
 	path string // in images
-	flag string // by which the user names another image to take it from
+	flag string // the flag with which the user selects another image for it
 	user string // of the image; empty: root
 }
 
@@ -35,9 +35,9 @@ var (
 	managerBinary = ownBinary{"toskose-manager", packager.ManagerPath, "--manager-image", packager.ManagerUser}
 )
 
-// own returns the layer with a binary of Toskose's: from the user's image; from
-// the file at hand, of which the engine gets this version's image; or from that
-// image where there is no such file.
+// own returns the layer with a Toskose binary: from the user's image; from a local binary, which
+// in the engine becomes the image of this version; or, without a local binary, from the image of
+// this version.
 func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v1.Platform) (layer.Tree, error) {
 	if given != "" {
 		f, err := b.bases.Find(ctx, given, platform)
@@ -122,8 +122,8 @@ func imageTag(version string) string {
 	}, version)
 }
 
-// findBinary looks for a static linux binary of an architecture: NAME-linux-ARCH,
-// and NAME where it is one. No path and no error: there is none.
+// findBinary searches for a static Linux binary of an architecture: NAME-linux-ARCH, or NAME if it
+// is one. It returns neither a path nor an error if it finds none.
 func findBinary(folders []string, name, arch string) (path string, looked []string, err error) {
 	for _, dir := range folders {
 		for _, file := range []string{name + "-linux-" + arch, name} {
@@ -149,7 +149,7 @@ var machines = map[elf.Machine]string{
 	elf.EM_RISCV: "riscv64", elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x",
 }
 
-// unfit says why a file cannot be put in an image for an architecture.
+// unfit returns the reason why a file cannot be used in an image for an architecture, or "".
 func unfit(path, arch string) (why string, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"github.com/toskose/toskose/packager/image/sink"
 )
 
-// about is what manifests say of an image.
+// about holds the properties of an image used in manifests.
 type about struct {
-	name string // by which it stays what it is; otherwise the plan's
-	user string // whom it runs as; empty: that is not known
+	name string // immutable name; otherwise the plan's
+	user string // the user that it runs as; empty: not known
 	uid  string // the number of that user; empty: that is not known
 }
 
-// Pinned returns the name of an image that stays what Build has made or found: one that
-// was built has a tag of its own, another a digest. Where there is neither, it is ref.
-// user is whom the image runs as; empty where that is not known.
+// Pinned returns an immutable name of an image that Build has made or found: a unique tag for a
+// built image, a digest for others, or ref if neither is known. user is the user that the image
+// runs as, or empty if it is not known.
 func (b *Builder) Pinned(ref string) (name, user string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,7 +40,7 @@ func (b *Builder) UserID(ref string) string {
 	return b.about[ref].uid
 }
 
-// remember keeps what manifests say of an image, and tells it.
+// remember stores what manifests need to know about an image, and reports it.
 func (b *Builder) remember(ref string, a about) {
 	b.mu.Lock()
 	if b.about == nil {
@@ -60,7 +60,7 @@ const (
 	tagsOfInputs = 12
 )
 
-// ownTag adds to a reference's tag the digest of what is in the image.
+// ownTag adds the digest of the image's content to a reference's tag.
 func ownTag(ref, digest string) string {
 	repository, tag := ref, "latest"
 	if at := strings.LastIndex(ref, ":"); at > strings.LastIndex(ref, "/") {
@@ -69,8 +69,8 @@ func ownTag(ref, digest string) string {
 	return repository + ":" + tag[:min(len(tag), mostOfATag-1-tagsOfInputs)] + "-" + digest[:tagsOfInputs]
 }
 
-// aboutAll says what there is to say of an image for several platforms, in any order. Its
-// tag depends on nothing but what a container gets of it: not on who makes it, when and where.
+// aboutAll describes an image for several platforms, in any order. Its tag depends only on the
+// image's content, not on where, when and by whom it was built.
 func aboutAll(ref string, images []*sink.Image) (about, error) {
 	var contents []string
 	user := ""
@@ -91,8 +91,8 @@ func aboutAll(ref string, images []*sink.Image) (about, error) {
 
 func digestOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
-// contentOf is a digest of an image for one platform: of its layers, and of what an engine
-// heeds of its configuration. All of that is known before it is built.
+// contentOf returns a digest of an image for one platform: of its layers and of the configuration
+// that an engine uses. All of these are known before the image is built.
 func contentOf(c *v1.ConfigFile) (string, error) {
 	layers := make([]string, len(c.RootFS.DiffIDs))
 	for i, id := range c.RootFS.DiffIDs {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Place is where images are taken from or written to. The zero Place is none.
+// Place is a source or destination of images. The zero Place is none.
 type Place struct{ kind, dir string }
 
 // The places besides layouts.
@@ -14,7 +14,7 @@ var (
 	Registry = Place{kind: "registry"} // each image's own
 )
 
-// LayoutPrefix begins a layout, where places are written as text.
+// LayoutPrefix is the prefix of layouts in the text form of places.
 const LayoutPrefix = "oci:"
 
 // Layout is a folder with an OCI image layout.
@@ -33,7 +33,7 @@ func ParsePlace(text string) (Place, error) {
 	return Place{}, fmt.Errorf("%q is not one of %s, %s, %sDIR", text, Engine, Registry, LayoutPrefix)
 }
 
-// String is what ParsePlace reads.
+// String returns the form that ParsePlace parses.
 func (p Place) String() string { return p.kind + p.dir }
 
 // text is the place in a sentence.

@@ -11,9 +11,8 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// Ask has the engine say what it is for, where Build will want to know it,
-// while the caller does something else: an engine runs other programs before it
-// answers. stop has to be called at the end, and ends that.
+// Ask queries the engine's platform in the background, as Build will need it: an engine runs other
+// programs before it answers. The caller must call stop, which ends the query.
 func (b *Builder) Ask(ctx context.Context) (stop func()) {
 	if len(b.opts.platforms) > 0 || !b.opts.usesEngine() {
 		return func() {}
@@ -30,7 +29,7 @@ func (b *Builder) Ask(ctx context.Context) (stop func()) {
 	}
 }
 
-// ask asks the engine once for the architecture that it is for.
+// ask queries the engine's architecture, once.
 func (b *Builder) ask(ctx context.Context) (string, error) {
 	return b.architecture.Do("", func() (string, error) {
 		version, err := b.engine.Client.ServerVersion(ctx)
@@ -38,14 +37,14 @@ func (b *Builder) ask(ctx context.Context) (string, error) {
 	})
 }
 
-// platforms are those that images are built for: by the options, or the one of
-// the engine, or of this machine where none is used.
+// platforms returns the platforms that images are built for: from the options, else the engine's
+// platform, or this machine's if no engine is used.
 func (b *Builder) platforms(ctx context.Context, plan *packager.Plan) ([]v1.Platform, error) {
 	platforms, err := b.opts.platforms, error(nil)
 	uses := b.opts.usesEngine() || slices.ContainsFunc(plan.Images, func(i packager.Image) bool { return i.Dockerfile != "" })
 	switch {
 	case len(platforms) > 0 && uses:
-		_, err = b.engine.Client.Ping(ctx) // which says at once whether it is there
+		_, err = b.engine.Client.Ping(ctx) // which fails at once if the engine is not running
 	case len(platforms) == 0:
 		architecture := runtime.GOARCH
 		if uses {
@@ -59,7 +58,7 @@ func (b *Builder) platforms(ctx context.Context, plan *packager.Plan) ([]v1.Plat
 	return platforms, nil
 }
 
-// unreachable says what is missing without an engine.
+// unreachable describes which images cannot be built without an engine.
 func unreachable(plan *packager.Plan, err error) error {
 	err = fmt.Errorf("cannot reach the Docker engine: %w", err)
 	for _, i := range plan.Images {

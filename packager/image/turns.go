@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// inTurns does all of work at the same time, at most atOnce; but of what begins
-// alike, one goes ahead until it says that the beginning has passed.
+// inTurns does all of work concurrently, at most atOnce at a time. Of work that is alike, it
+// starts one alone and the rest when that calls passed.
 func inTurns[T any](ctx context.Context, work []T, alike func(T) string, do func(ctx context.Context, w T, passed func()) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -32,7 +32,7 @@ func inTurns[T any](ctx context.Context, work []T, alike func(T) string, do func
 			if err == nil {
 				passed()
 			}
-			return err // which ends the wait of the others
+			return err // which cancels the waiting ones
 		})
 	}
 	for _, w := range later { // all that they wait for is running

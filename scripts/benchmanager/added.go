@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	pairs   = 1000            // of what is asked of the unit and of the manager, by turns
+	pairs   = 1000            // requests to the unit and to the manager, alternating
 	callers = 32              // at the same time
 	rush    = 5 * time.Second // how long they ask
 )
@@ -37,7 +37,7 @@ func (b *bench) atLeast(what string, got, goal float64, unit string) {
 	fmt.Printf("%-52s %10.2f %-4s (goal at least %g) %s\n", what, got, unit, goal, verdict)
 }
 
-// door is a manager with its API on a port, beside units that can be asked, too.
+// door is a manager with its API on a port, with units that accept requests, too.
 type door struct {
 	units  *fleet
 	url    string
@@ -45,8 +45,8 @@ type door struct {
 	client *http.Client
 }
 
-// requests measures what the manager adds to a request of a unit, and how many requests
-// it answers, beside few and many units.
+// requests measures the latency that the manager adds to a unit's requests, and the manager's
+// request rate, with few and many units.
 func (b *bench) requests(binary string, most int) error {
 	for _, count := range []int{1, 100, 1000} {
 		if count > most {
@@ -122,12 +122,12 @@ func (b *bench) measureDoor(ctx context.Context, d door, with string) error {
 	}
 	units := len(d.units.addrs)
 	return b.rate(ctx, with+"operations", min(callers, units*components), 100, func(ctx context.Context, caller, n int) error {
-		return d.operate(ctx, caller%units, caller/units, n) // each has a component of its own
+		return d.operate(ctx, caller%units, caller/units, n) // each caller uses a separate component
 	})
 }
 
-// added measures what is asked of the unit and of the manager by turns, so that both see
-// the same machine.
+// added alternates between requests to the unit and to the manager, so that both run under the
+// same conditions.
 func (b *bench) added(ctx context.Context, what string, direct, through func(ctx context.Context, n int) error) error {
 	var alone, both []time.Duration
 	for n := range pairs + 20 {
@@ -156,7 +156,7 @@ func (b *bench) added(ctx context.Context, what string, direct, through func(ctx
 	return nil
 }
 
-// rate is how many requests a second are answered to so many callers.
+// rate measures the number of requests per second for a number of callers.
 func (b *bench) rate(ctx context.Context, what string, callers int, goal float64, do func(ctx context.Context, caller, n int) error) error {
 	until, stop := context.WithTimeout(ctx, rush)
 	defer stop()
@@ -189,7 +189,7 @@ func (b *bench) rate(ctx context.Context, what string, callers int, goal float64
 	return err
 }
 
-// node is that of a caller's reads.
+// node returns the number of the node that a caller reads.
 func (d door) node(caller int) int { return caller % ((len(d.units.addrs) + perNode - 1) / perNode) }
 
 // operate runs an operation of a component of a unit by the manager, and waits for it.

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	containers = 100 // of the application that is led to a goal, with components each
+	containers = 100 // of the application with a goal; each has components
 	chained    = 25  // containers of which each connects to the one before
 )
 
-// staged is the protocol of components that are led to a goal: they are usable after
-// two operations, of which the second requires what others then offer.
+// staged is the protocol of components with a goal: they are usable after two operations, the
+// second of which requires capabilities of other usable components.
 var staged = protocol.Protocol{
 	Initial: "deleted",
 	States: []protocol.State{
@@ -36,8 +36,8 @@ var staged = protocol.Protocol{
 	},
 }
 
-// reachGoal leads an application of 1,000 components to a goal, by operations that
-// sleep, and tells how long that took beside the longest chain of them.
+// reachGoal measures how long an application of 1,000 components takes to reach a goal with
+// operations that sleep, compared with the longest chain of these operations.
 func (b *bench) reachGoal(binary string, each time.Duration) error {
 	app := chains()
 	units := &fleet{dir: b.dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, node int) string {
@@ -123,7 +123,7 @@ func critical(app *spec.Application, runs map[string]wire.Execution) (longest ti
 		return x.Ended.Sub(x.Started)
 	}
 	usable := map[string]time.Duration{}
-	for i := range app.Components { // those that others connect to come before them
+	for i := range app.Components { // a component's targets come before it
 		c := &app.Components[i]
 		at := took(c.Name, "create")
 		for _, other := range c.Connections {
@@ -158,7 +158,7 @@ func chains() *spec.Application {
 	return app
 }
 
-// single is an application of one component on one unit that a goal keeps up.
+// single is an application of one component on one unit, which a goal keeps running.
 type single struct {
 	units *fleet
 	app   *manager.App
@@ -174,8 +174,8 @@ var mortal = protocol.Protocol{
 	},
 }
 
-// runSingle runs a unit with one component, of which program has the start, and a
-// manager. A start that lasts for stable is one that succeeded.
+// runSingle runs a manager and a unit with one component; program is its start operation. A start
+// that runs for stable is successful.
 func runSingle(dir, binary string, stable time.Duration, program func(dir string) string) (*single, error) {
 	s := &single{units: &fleet{dir: dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, _ int) string {
 		return server(dir, addr) + program(dir) + component("n0c0", mortal, "start")

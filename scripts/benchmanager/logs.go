@@ -21,7 +21,7 @@ const (
 	lineBytes = 200
 )
 
-// printer is a component that prints what is written to it, with who manages it.
+// printer is a component that prints the lines written to a pipe, with its unit and manager.
 type printer struct {
 	*single
 	served
@@ -31,8 +31,8 @@ type printer struct {
 // all is the path of all that it prints.
 const all = "/api/v1/logs?follow=true"
 
-// readLogs measures how soon a line that a process prints is at who follows its log, and how
-// many may read a large one at once.
+// readLogs measures how soon a printed line reaches a client that follows the log, and how many
+// clients may read a large log at once.
 func (b *bench) readLogs(binary string, megabytes int) error {
 	p, err := b.print(binary)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *bench) print(binary string) (*printer, error) {
 	return p, nil
 }
 
-// start has the component print what is written to a pipe.
+// start starts the component that prints the lines written to a pipe.
 func (p *printer) start(pipe string) error {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (p *printer) start(pipe string) error {
 	return err
 }
 
-// end ends those that follow, too.
+// end also ends the requests that follow the log.
 func (p *printer) end() {
 	p.stop()
 	if p.Server != nil {
@@ -102,7 +102,8 @@ func (p *printer) end() {
 	}
 }
 
-// lineDelay is from the write of a line to who follows, beside others who do.
+// lineDelay measures the time from the write of a line to its arrival at a follower, with other
+// followers.
 func (b *bench) lineDelay(ctx context.Context, p *printer, beside int) error {
 	const lines = 200
 	ctx, cancel := context.WithCancel(ctx)
@@ -156,7 +157,7 @@ func (b *bench) lineDelay(ctx context.Context, p *printer, beside int) error {
 	return nil
 }
 
-// manyFollow has many read all of a log at once, while one reads nothing of it.
+// manyFollow makes many clients read a complete log at once, while another reads nothing of it.
 func (b *bench) manyFollow(ctx context.Context, p *printer, megabytes int) error {
 	wanted := megabytes << 20 / lineBytes
 	go func() {

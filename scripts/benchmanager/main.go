@@ -1,10 +1,9 @@
-// Command benchmanager measures the manager beside many real units: how soon it
-// knows them all, what that takes in memory and processor time, how fast it shows
-// states and events, how soon it reaches a goal, how soon what dies is started
-// again, by it and by others on the same machine, how long a Task takes beside a Job
-// of Kubernetes, how soon a printed line is at who follows it, and at many who do,
-// what it adds to a request of a unit, and how many requests it answers. It exits with 1 where a row misses its goal, or one of
-// the others is not there to be measured.
+// Command benchmanager measures the manager with many real units: how long it takes to discover
+// them, its memory and processor time, the latency of states and events, how long it takes to
+// reach a goal and to restart a component that exited, compared with other supervisors on the same
+// machine, how long a Task takes compared with a Kubernetes Job, the latency of log lines for one
+// and for many followers, the latency that it adds to a unit's requests, and its request rate. It
+// exits with status 1 if a row misses its goal or another supervisor is not available.
 package main
 
 import (
@@ -77,7 +76,7 @@ type bench struct {
 	missed bool
 }
 
-// row prints a measurement beside its goal; a goal of 0 is none.
+// row prints a measurement and its goal; 0 means no goal.
 func (b *bench) row(what string, got, goal float64, unit string) {
 	if goal == 0 {
 		fmt.Printf("%-52s %10.2f %s\n", what, got, unit)
@@ -90,14 +89,13 @@ func (b *bench) row(what string, got, goal float64, unit string) {
 	fmt.Printf("%-52s %10.2f %-4s (goal %g) %s\n", what, got, unit, goal, verdict)
 }
 
-// lacks prints that something could not be measured, and why: a comparison without
-// one side is none.
+// lacks prints that a measurement is missing, and why: a comparison needs both sides.
 func (b *bench) lacks(what string, why error) {
 	b.missed = true
 	fmt.Printf("%-52s %10s MISSING: %v\n", what, "-", why)
 }
 
-// resident prints what /proc says of this process's memory.
+// resident prints this process's memory according to /proc.
 func (b *bench) resident(key, what string, goal float64) error {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -120,7 +118,7 @@ func used() (time.Duration, error) {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
 }
 
-// median sorts what it is given.
+// median sorts its argument.
 func median(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)/2]

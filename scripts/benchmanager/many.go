@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// many measures a manager beside many units, which keeps a goal over them.
+// many measures a manager with many units, over which it keeps a goal.
 func (b *bench) many(binary string, count int, idle time.Duration) error {
 	b.units = &fleet{dir: b.dir, perNode: perNode, configuration: configuration}
 	defer b.units.stop()
@@ -36,7 +36,7 @@ func (b *bench) many(binary string, count int, idle time.Duration) error {
 	return nil
 }
 
-// begin starts a manager and waits until it knows all.
+// begin starts a manager and waits until it knows all units.
 func (b *bench) begin() error {
 	took, err := b.start()
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *bench) beginAgain() error {
 	return nil
 }
 
-// memory is that of this process, which is the manager's and a little more.
+// memory measures the memory of this process: the manager's and a little more.
 func (b *bench) memory() error {
 	debug.FreeOSMemory()
 	return b.resident("VmRSS", "resident memory", 150)
@@ -127,7 +127,7 @@ func (b *bench) states() error {
 	})
 }
 
-// shown measures what shows all states, unchanged and right after one has changed.
+// shown measures a request that returns all states, without a change and right after a change.
 func (b *bench) shown(what string, show func() error) error {
 	var quiet, changed []time.Duration
 	look := func(into *[]time.Duration) error {
@@ -170,7 +170,7 @@ func (b *bench) operate(unit, turn int) error {
 	return x.Err()
 }
 
-// overHTTP is what clients of the API get: all states, and events.
+// overHTTP measures the API as its clients use it: all states, and events.
 func (b *bench) overHTTP() error {
 	api, err := serve(b.app)
 	if err != nil {
@@ -192,8 +192,8 @@ func (b *bench) overHTTP() error {
 	return b.events(api)
 }
 
-// events is from an entry's time in the unit's journal to who follows the stream of
-// events, as it reads them.
+// events measures the time from an entry in the unit's journal to its arrival at a client that
+// follows the event stream.
 func (b *bench) events(api served) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -203,7 +203,7 @@ func (b *bench) events(api served) error {
 	live, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- api.follow(ctx, "/api/v1/events?kind=start&kind=exit", func(_, data []byte) bool {
-			if len(data) == 0 { // the states were left out, and what follows is new
+			if len(data) == 0 { // the states are omitted, and new events follow
 				once.Do(func() { close(live) })
 				return true
 			}
@@ -235,7 +235,7 @@ func (b *bench) events(api served) error {
 	return nil
 }
 
-// idle is the processor time of this process while nothing happens.
+// idle measures the processor time of this process while idle.
 func (b *bench) idle(d time.Duration) error {
 	before, err := used()
 	if err != nil {
@@ -250,13 +250,13 @@ func (b *bench) idle(d time.Duration) error {
 	return nil
 }
 
-// passwordOf is that of each unit.
+// passwordOf returns the password that all units share.
 func passwordOf(string) []string { return []string{password} }
 
 // unit is how the manager reaches the units of every node.
 func unit() *spec.Unit { return &spec.Unit{Port: port, User: user} }
 
-// model is an application of so many units, a hundred to a node.
+// model returns an application with a number of units, a hundred per node.
 func model(units int) *spec.Application {
 	app := &spec.Application{Name: "bench"}
 	for node := range (units + perNode - 1) / perNode {

@@ -18,14 +18,13 @@ const (
 	image  = "toskose-bench-restart"
 )
 
-// phoenix is a program that somebody starts again when it dies. Each of its starts
-// adds a line with its process to a file.
+// phoenix is a program that a supervisor restarts. Each start appends its process id to a file.
 type phoenix struct {
 	file string
 	pid  func(inside int) (int, error) // of the process outside, that is killed
 }
 
-// command is what is run; its own time is that of a shell until it has written.
+// command returns the command to run; its own overhead is the start of a shell and one write.
 func (p phoenix) command() string {
 	return fmt.Sprintf("/bin/sh -c 'echo $$ >> %s; exec sleep 1000'", p.file)
 }
@@ -141,8 +140,8 @@ func (b *bench) bySupervisord(string) ([]time.Duration, error) {
 	return p.revive(200 * time.Millisecond)
 }
 
-// byEngine measures a container whose root is the folder of a shell on this machine,
-// so that no image has to be there.
+// byEngine measures a container. Its image is empty, and the shell's folders are mounted from this
+// machine, so that no image has to be pulled.
 func (b *bench) byEngine(string) ([]time.Duration, error) {
 	p := phoenix{file: filepath.Join(b.dir, "engine"), pid: func(int) (int, error) {
 		text, err := docker("inspect", "-f", "{{.State.Pid}}", image)
@@ -169,7 +168,7 @@ func (b *bench) byEngine(string) ([]time.Duration, error) {
 	if _, err := docker(argv...); err != nil {
 		return nil, err
 	}
-	return p.revive(11 * time.Second) // the engine waits longer and longer for what lives less than ten seconds
+	return p.revive(11 * time.Second) // the engine increases its delay for containers that run less than ten seconds
 }
 
 func docker(argv ...string) (string, error) {

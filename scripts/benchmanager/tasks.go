@@ -21,8 +21,8 @@ const (
 	abreast = 8  // that run at a time
 )
 
-// tasks is how long a Task of nothing takes, on one unit and on as many as run at a time,
-// and a Job of Kubernetes with the same numbers.
+// tasks measures an empty Task, on one unit and on as many units as run at a time, and a
+// Kubernetes Job with the same numbers.
 func (b *bench) tasks(binary string) error {
 	for _, replicas := range []int{1, abreast} {
 		took, err := runTask(b.dir, binary, replicas)
@@ -40,7 +40,7 @@ func (b *bench) tasks(binary string) error {
 	return nil
 }
 
-// runTask runs a Task on so many units, from the goal to its end.
+// runTask runs a Task on a number of units and measures the time from the goal to its end.
 func runTask(dir, binary string, replicas int) (time.Duration, error) {
 	units := &fleet{dir: dir, perNode: replicas, configuration: func(dir string, addr netip.AddrPort, _ int) string {
 		run := "[program:n0c0.run]\nprocess_name=run\ncommand=/bin/true\nautostart=false\nautorestart=false\nstartsecs=0\nstdout_logfile=NONE\nstderr_logfile=NONE\n" +

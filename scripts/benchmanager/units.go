@@ -25,7 +25,7 @@ const (
 	perNode    = 100
 )
 
-// fleet are units that run, each at an address of its own on the loopback.
+// fleet is a set of running units, each at a separate loopback address.
 type fleet struct {
 	dir           string
 	perNode       int
@@ -44,10 +44,10 @@ func (f *fleet) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPo
 	return f.addrs[n*f.perNode : min((n+1)*f.perNode, len(f.addrs))], nil
 }
 
-// Clients are led to all units.
+// Clients reports that all units are ready.
 func (f *fleet) Clients(context.Context, string) ([]netip.Addr, bool, error) { return nil, true, nil }
 
-// Running finds nothing: there are no standalone containers.
+// Running returns no addresses: there are no standalone containers.
 func (f *fleet) Running(context.Context, string, []int) ([]netip.Addr, error) {
 	return nil, discovery.ErrNone
 }
@@ -131,8 +131,8 @@ func component(name string, p protocol.Protocol, operations ...string) string {
 	return fmt.Sprintf("[group:%[1]s]\nprograms=%[2]s\n[toskose:component:%[1]s]\ntoskose_protocol=%[3]s\n", name, strings.Join(operations, ","), text)
 }
 
-// quick is the protocol of every component of the many units. Its operations have no
-// script, so that what is measured is the unit's and the manager's.
+// quick is the protocol of every component. Its operations have no script, so that only the unit
+// and the manager are measured.
 var quick = protocol.Protocol{
 	Initial: "deleted",
 	States:  []protocol.State{{Name: "created"}, {Name: "deleted"}},

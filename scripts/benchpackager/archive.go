@@ -10,7 +10,7 @@ import (
 	"runtime"
 )
 
-// goarch is what images are built for without an engine.
+// goarch returns the architecture that images are built for without an engine.
 func goarch() string { return runtime.GOARCH }
 
 // archive writes a zip.
@@ -23,7 +23,7 @@ func archive(path string, fill func(*zip.Writer) error) error {
 	return errors.Join(fill(zw), zw.Close(), f.Close())
 }
 
-// add adds a file as it is, not compressed.
+// add adds an uncompressed file.
 func add(zw *zip.Writer, name string, r io.Reader) error {
 	w, err := zw.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// base is what Thinking's toskosed images are built on.
+// base is the base image of Thinking's toskosed containers.
 const base = "python:3.11-slim"
 
 func main() {
@@ -48,7 +48,7 @@ type measure struct {
 	take   func(ctx context.Context, b *bench) (result, error)
 }
 
-// result is what runs took, and what was to be reached.
+// result holds the measured durations and their limits.
 type result struct {
 	took   []time.Duration
 	goal   time.Duration // 0: none
@@ -117,8 +117,8 @@ func (b *bench) print(name string, r result) {
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// pack runs toskose on an archive into a folder of its own, and gives how
-// long that took and the most memory that it had.
+// pack runs toskose on an archive with a new output folder, and returns its duration and peak
+// memory.
 func (b *bench) pack(ctx context.Context, archive string, args ...string) (time.Duration, int64, error) {
 	out, err := os.MkdirTemp(b.dir, "out-")
 	if err != nil {

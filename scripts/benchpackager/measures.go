@@ -21,8 +21,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// app is the name that Thinking is measured by, so that images of the real one
-// are left alone.
+// app is the application name used for measuring Thinking, so that images of the real one are not
+// affected.
 const app = "benchpackager"
 
 // images are Thinking's, by their nodes.
@@ -48,7 +48,7 @@ func contexts(ctx context.Context, b *bench) (result, error) {
 }
 
 func direct(ctx context.Context, b *bench) (result, error) {
-	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run says it
+	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run reports the error
 	r, err := b.repeat(ctx, removeImages, b.thinking(), "--builder", "direct")
 	if err != nil {
 		return r, err
@@ -59,7 +59,7 @@ func direct(ctx context.Context, b *bench) (result, error) {
 }
 
 func again(ctx context.Context, b *bench) (result, error) {
-	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run says it
+	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run reports the error
 	if _, _, err := b.pack(ctx, b.thinking(), "--builder", "direct"); err != nil {
 		return result{}, err
 	}
@@ -68,7 +68,7 @@ func again(ctx context.Context, b *bench) (result, error) {
 
 // byDocker takes turns with docker build of the same Dockerfiles.
 func byDocker(ctx context.Context, b *bench) (result, error) {
-	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run says it
+	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run reports the error
 	dir := filepath.Join(b.dir, "contexts")
 	if _, _, err := b.pack(ctx, b.thinking(), "--contexts", dir); err != nil {
 		return result{}, err
@@ -93,7 +93,7 @@ func byDocker(ctx context.Context, b *bench) (result, error) {
 		r.took, r.memory = append(r.took, took), max(r.memory, memory)
 	}
 	b.print("Thinking: the same Dockerfiles by docker build, in parallel", theirs)
-	r.goal = theirs.took[len(theirs.took)/2] * 11 / 10 // the difference of two such runs
+	r.goal = theirs.took[len(theirs.took)/2] * 11 / 10 // allows for the variation between runs
 	return r, nil
 }
 
@@ -106,7 +106,7 @@ func (b *bench) toLayout(ctx context.Context, archive string) (result, error) {
 	return result{took: []time.Duration{took}, memory: memory, limit: memoryLimit}, err
 }
 
-// removeImages removes what a run has built, with all of its layers.
+// removeImages removes the images of a run with all of their layers.
 func removeImages(ctx context.Context) error {
 	list, err := exec.CommandContext(ctx, "docker", "image", "ls", "--filter", "reference="+app+"-*", "--format", "{{.Repository}}:{{.Tag}}").Output()
 	if err != nil {
@@ -120,7 +120,7 @@ func removeImages(ctx context.Context) error {
 	return nil
 }
 
-// growth says what images are more than their base.
+// growth returns the size that images add to their base.
 func growth(ctx context.Context) (string, error) {
 	size := func(ref string) (int64, error) {
 		out, err := exec.CommandContext(ctx, "docker", "image", "inspect", "-f", "{{.Size}}", ref).Output()
@@ -183,8 +183,8 @@ func (b *bench) makeThinking() error {
 	})
 }
 
-// makeArchive has so many containers, each with a component, and so many large
-// files beside its script.
+// makeArchive writes an archive with a number of containers, each with a component, and a number
+// of large files beside its script.
 func (b *bench) makeArchive(path string, nodes, files int) error {
 	return archive(path, func(zw *zip.Writer) error {
 		if err := add(zw, "app.yaml", strings.NewReader(topology(nodes))); err != nil {

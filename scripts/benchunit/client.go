@@ -48,18 +48,18 @@ func (p *process) calls(list ...[]any) error {
 	return nil
 }
 
-// timed makes a call and says how long its answer took.
+// timed makes a call and returns its latency.
 func (p *process) timed(method string, args ...any) (time.Duration, error) {
 	begun := time.Now()
 	_, err := p.call(method, args...)
 	return time.Since(begun), err
 }
 
-// awaitState asks until a process is in a state.
+// awaitState polls until a process is in a state.
 func (p *process) awaitState(name, state string) error { return p.pollState(name, state, 0) }
 
-// pollState is awaitState with a pause between two calls, where the answers
-// would cost more than what is measured.
+// pollState is awaitState with a pause between calls, for measurements that the calls would
+// distort.
 func (p *process) pollState(name, state string, pause time.Duration) error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		answer, err := p.call("supervisor.getProcessInfo", name)

@@ -123,7 +123,7 @@ func (p *process) answers() error {
 	}
 }
 
-// stop asks the contender to end, and says how long that took.
+// stop terminates the contender and returns how long that took.
 func (p *process) stop() (time.Duration, error) {
 	begun := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -167,8 +167,7 @@ func (p *process) resident() (float64, error) {
 // tick is the least processor time that is told apart.
 const tick = time.Microsecond
 
-// processorTime is what the contender itself has used, all of its threads, without
-// its children.
+// processorTime returns the processor time of the contender's threads, without its children.
 func (p *process) processorTime() (time.Duration, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	if err != nil {
@@ -193,8 +192,7 @@ func (p *process) processorTime() (time.Duration, error) {
 	return total, nil
 }
 
-// children counts the children of the contender that have ended and were not
-// reaped, and those that live.
+// children counts the contender's children: zombies and live processes.
 func (p *process) children() (zombies, alive int, err error) {
 	parent := strconv.Itoa(p.cmd.Process.Pid)
 	text, err := os.ReadFile("/proc/" + parent + "/task/" + parent + "/children")

@@ -94,8 +94,8 @@ func latestLine(c contender, dir string) (float64, error) {
 	})
 }
 
-// writePunctually writes a line now and then, looks when each is in the log, and
-// leaves a file that says how late the latest was.
+// writePunctually writes a line at intervals, checks when each appears in the log, and leaves a
+// file with the longest delay.
 func writePunctually() error {
 	folder := os.Getenv(lineFolder)
 	const size = 100

@@ -76,7 +76,7 @@ func run() error {
 	return nil
 }
 
-// find gives the contenders, the unit first, and says which are not here.
+// find returns the contenders, the unit first, and prints which are not installed.
 func find(unit string) []contender {
 	contenders := []contender{unitAt(theUnit, unit)}
 	if path, err := exec.LookPath("supervisord"); err == nil {
@@ -98,9 +98,8 @@ func unitAt(name, path string) contender {
 	return contender{name: name, path: path, files: []string{path}, speaks: true}
 }
 
-// supervisorFiles are what is counted as supervisord's size: its own package,
-// the Python that interprets it and the modules that it has loaded. The C
-// library and others that Python is linked with are not counted.
+// supervisorFiles returns the files counted in supervisord's size: its package, the Python
+// interpreter and the loaded modules. The shared libraries of Python are not counted.
 func supervisorFiles(path string) []string {
 	const script = `
 import sys, supervisor.supervisord, supervisor.rpcinterface, supervisor.http

@@ -116,8 +116,8 @@ func firstAnswer(c contender, dir string) (float64, error) {
 	return took.Seconds(), nil
 }
 
-// startAlone is the part of a start that comes before the contender's own work:
-// fork, exec, and what its language does first.
+// startAlone measures the part of a start before the contender's own work: fork, exec, and the
+// initialization of its language.
 func startAlone(c contender, _ string) (float64, error) {
 	begun := time.Now()
 	err := exec.CommandContext(context.Background(), c.path, "--version").Run()
@@ -157,8 +157,7 @@ func exitSeen(c contender, dir string) (float64, error) {
 	})
 }
 
-// stopping measures a stop that comes some time after its start, beside other
-// processes in the container.
+// stopping measures a stop some time after the start, with other processes in the container.
 func stopping(others int, after time.Duration) func(contender, string) (float64, error) {
 	return func(c contender, dir string) (float64, error) {
 		sections := program("p", "sleep 1000") + program("others", fmt.Sprintf(
@@ -192,7 +191,7 @@ func stopping(others int, after time.Duration) func(contender, string) (float64,
 	}
 }
 
-// awaitSize waits until programs have written so much.
+// awaitSize waits until programs have written a number of bytes.
 func awaitSize(path string, size int64) error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if info, err := os.Stat(path); err == nil && info.Size() >= size {
@@ -217,8 +216,8 @@ func shutdown(c contender, dir string) (float64, error) {
 	return took.Seconds(), err
 }
 
-// reaping lets a shell fork twice for each orphan, and waits until none is left.
-// It measures the time that takes, or the contender's processor time.
+// reaping makes a shell fork twice for each orphan, and waits until all are reaped. It measures
+// the elapsed time or the contender's processor time.
 func reaping(cpu bool) func(contender, string) (float64, error) {
 	return func(c contender, dir string) (float64, error) {
 		if os.Geteuid() != 0 {
@@ -250,7 +249,7 @@ func reaping(cpu bool) func(contender, string) (float64, error) {
 	}
 }
 
-// awaitAlone waits until nothing is left beside the contender.
+// awaitAlone waits until the contender is the only process.
 func (p *process) awaitAlone() error {
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
 		zombies, alive, err := p.children()
@@ -263,9 +262,9 @@ func (p *process) awaitAlone() error {
 	}
 }
 
-// logging measures from the start of a program that writes lines as fast as it
-// can to the moment in which all of them are in its log; or the processor time
-// that the contender took for them. Others are programs that do not run.
+// logging measures the time from the start of a program that writes lines at full speed until all
+// of them are in its log; or the contender's processor time for them. others is the number of idle
+// programs.
 func logging(cpu bool, others int) func(contender, string) (float64, error) {
 	return func(c contender, dir string) (float64, error) {
 		self, err := os.Executable()
@@ -298,8 +297,8 @@ func logging(cpu bool, others int) func(contender, string) (float64, error) {
 	}
 }
 
-// ceiling measures the chatty program with a reader that throws all of it away:
-// what the program and its pipe allow, whoever reads.
+// ceiling measures the chatty program with a reader that discards its output: the maximum rate of
+// the program and its pipe.
 func ceiling(c contender, _ string) (float64, error) {
 	if c.name != theUnit {
 		return 0, errNotApplicable
@@ -313,8 +312,8 @@ func ceiling(c contender, _ string) (float64, error) {
 		return 0, err
 	}
 	defer r.Close()
-	// Fd makes it wait in the kernel, without Go's poller. The largest pipe and a
-	// buffer of a part of it are what measured fastest.
+	// Fd makes reads block in the kernel, without Go's poller. The largest pipe and a buffer
+	// smaller than it were the fastest.
 	fd := r.Fd()
 	if _, err := unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20); err != nil {
 		return 0, fmt.Errorf("cannot make a large pipe: %w", err)

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// dimension says how a value is written, and which is better.
+// dimension determines the format of a value, and whether less or more is better.
 type dimension int
 
 const (
@@ -25,7 +25,7 @@ type measure struct {
 	what  dimension
 	goal  string
 	runs  int
-	tini  bool // it says something of tini, too
+	tini  bool // also measured for tini
 	takes func(c contender, dir string) (float64, error)
 }
 
@@ -39,8 +39,8 @@ type table struct {
 	lines      []line
 }
 
-// measure takes the samples of one line, the contenders in turn, so that what
-// else the machine does disturbs all alike.
+// measure takes the samples of one line, alternating between the contenders, so that other load on
+// the machine affects all of them alike.
 func (t *table) measure(dir string, m measure) error {
 	l := line{measure: m, samples: map[string][]float64{}}
 	for range m.runs {

@@ -1,6 +1,6 @@
-// Command embedded adds the JavaScript that the manager embeds to an SBOM in CycloneDX,
-// which it reads from its standard input and writes to its standard output: a Go module
-// carries it, so that tools that read modules do not know of it.
+// Command embedded adds the JavaScript embedded in the manager to a CycloneDX SBOM, which it reads
+// from standard input and writes to standard output: the scripts are part of a Go module, so tools
+// that read modules do not detect them.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/swaggest/swgui/v5/static"
 )
 
-// component is one of CycloneDX's, with what is known of a script.
+// component is a CycloneDX component for an embedded script.
 type component struct {
 	Type       string `json:"type"`
 	BOMRef     string `json:"bom-ref"`
@@ -71,7 +71,7 @@ func run(in io.Reader, out io.Writer) error {
 
 var packageVersion = regexp.MustCompile(`PACKAGE_VERSION:"([0-9]+\.[0-9]+\.[0-9]+)"`)
 
-// swaggerUI describes the bundle of Swagger UI: its version is what the script says.
+// swaggerUI describes the bundle of Swagger UI, with the version found in the script.
 func swaggerUI(files fs.FS) (component, error) {
 	const name = "swagger-ui-bundle.js.gz"
 	packed, err := fs.ReadFile(files, name)

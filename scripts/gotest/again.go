@@ -14,9 +14,9 @@ type failure struct{ pkg, test string }
 // String names a test as messages do.
 func (f failure) String() string { return f.pkg + " " + f.test }
 
-// again runs the tests that failed once more, each alone, if they are no more than most.
-// One that passes then depends on what else ran: that is a fault of it, too, but not of
-// what it tests. A race, or a package that ended early, is never run again.
+// again runs the failed tests once more, each alone, if there are at most most. A test that then
+// passes depends on the tests beside it: this is a fault of the test, not of the tested code. A
+// race or a package that ended early is never rerun.
 func (r *report) again(most int, run func(failure, *report) error, out io.Writer) {
 	if len(r.failures) > most || len(r.broken) > 0 || r.raced {
 		return
@@ -42,8 +42,8 @@ func (r *report) sorted() []failure {
 	return all
 }
 
-// alone returns the arguments that run one test as others were: ours name packages by paths
-// that begin with a dot.
+// alone returns the arguments that run one test with the same flags. Package arguments start with
+// a dot.
 func alone(args []string, f failure) []string {
 	var kept []string
 	for i, arg := range args {
@@ -54,7 +54,7 @@ func alone(args []string, f failure) []string {
 	return append(kept, "-count=1", "-run", "^"+f.test+"$", f.pkg)
 }
 
-// runAgain is what again runs.
+// runAgain returns the function that again calls.
 func runAgain(ctx context.Context, args []string) func(failure, *report) error {
 	return func(f failure, to *report) error { return test(ctx, alone(args, f), to) }
 }

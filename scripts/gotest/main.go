@@ -1,10 +1,10 @@
-// Command gotest runs `go test` and ends by saying what was left out and why.
+// Command gotest runs `go test` and reports at the end which tests were skipped and why.
 //
 //	gotest ARGUMENTS
 //
-// Packages get a line each, tests are shown when they fail or take long. With
-// CI=true a test that was left out is a failure: there, everything must have
-// run; and up to two tests that failed are run once more, each alone.
+// It prints one line for each package, and the output of tests that fail or take long. With
+// CI=true, a skipped test is a failure, as all tests must run there; and up to two failed
+// tests are run once more, each alone.
 package main
 
 import (

@@ -36,7 +36,7 @@ type report struct {
 	failing map[string]bool     // packages with a failed test
 
 	failures map[failure]int // failed tests at the top, with how many failed of it
-	raced    bool            // the race detector has said something
+	raced    bool            // the race detector reported a race
 	flaky    []string        // tests that failed, and passed alone
 }
 
@@ -50,8 +50,8 @@ func (r *report) broke(err error) {
 	fmt.Fprintf(r.out, "FAIL  %v\n", err)
 }
 
-// read takes in a run to its end, however long its lines are: what it does not
-// read, the run would wait for.
+// read reads the output of a run to its end, with lines of any length: the run would block on
+// unread output.
 func (r *report) read(run io.Reader) error {
 	for lines := bufio.NewReader(run); ; {
 		line, err := lines.ReadBytes('\n')
@@ -134,7 +134,7 @@ func (r *report) packageEnded(e event) {
 	maps.DeleteFunc(r.output, func(key string, _ []string) bool { return strings.HasPrefix(key, e.Package+" ") })
 }
 
-// reason is what a test said when it was skipped, without the place.
+// reason returns the message of a skipped test, without its position.
 func reason(output []string) string {
 	for _, line := range output {
 		line = strings.TrimSpace(line)

@@ -1,7 +1,5 @@
-// Command zipcsar zips a folder as a CSAR. The same files give the same bytes,
-// whenever and wherever it runs: entries are sorted and stored as they are,
-// with one time for all of them, and a mode that says only whether the owner
-// may execute the file.
+// Command zipcsar zips a folder as a CSAR. Its output is reproducible: entries are sorted and
+// uncompressed, with a fixed time, and their modes contain only the owner's execute permission.
 package main
 
 import (
@@ -26,7 +24,7 @@ func main() {
 	}
 }
 
-// write makes the file, or leaves nothing there.
+// write writes the file atomically.
 func write(path, folder string) error {
 	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -44,8 +42,7 @@ func write(path, folder string) error {
 	return nil
 }
 
-// add adds the files of a tree, in the order of their names, without those
-// whose names begin with a dot.
+// add adds the files of a tree, sorted by name, except those whose names start with a dot.
 func add(archive *zip.Writer, tree fs.FS) error {
 	return fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {

@@ -17,9 +17,9 @@ func (w *world) bound(at situation) bound {
 	return b
 }
 
-// updateBound computes a bound in the memory of another one, since searches
-// compute hundreds of thousands. It follows goals to paths, paths to what they
-// cannot do without, and from there the paths of the elements that offer it.
+// updateBound computes a bound in the memory of another one, since searches compute hundreds of
+// thousands. It follows goals to paths, paths to their necessary requirements, and these to the
+// paths of the elements that offer them.
 func (w *world) updateBound(at situation, b *bound) {
 	clear(b.offer)
 	clear(b.cost)
@@ -68,8 +68,8 @@ func (w *world) forced(b bound) bool {
 	return true
 }
 
-// relaxation is what can be reached if nothing that is offered is ever withdrawn:
-// the earliest level in which an element can be in a state, or -1.
+// relaxation holds the states that are reachable if capabilities are never withdrawn: for each
+// state of each element, the earliest level in which the element can be in it, or -1.
 type relaxation [][]int
 
 func (w *world) relax() relaxation {

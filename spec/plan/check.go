@@ -17,11 +17,11 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("step %d, %s: %s", r.Step, r.Operation, r.Reason)
 }
 
-// Outcome is what a plan leads to.
+// Outcome is the result of a plan.
 type Outcome struct {
 	Steps  []Step            // in the order of the plan
 	States map[string]string // by element
-	Unmet  []string          // what the goal asks for and the plan does not reach, one sentence each
+	Unmet  []string          // parts of the goal that the plan does not reach, one sentence each
 }
 
 // Check makes the steps of a plan one after the other. The error is a *Refusal
@@ -92,7 +92,7 @@ func (w *world) find(at situation, op Operation) (step, string) {
 	return step{}, fmt.Sprintf("not allowed in state %q, which allows %s", e.states[from], strings.Join(allowed, ", "))
 }
 
-// refuses returns why a step is not allowed, or nothing.
+// refuses returns why a step is not allowed, or "".
 func (w *world) refuses(at situation, s step) string {
 	e := &w.elements[s.element]
 	if r, l, found := w.unmet(at, s.element, s.needs); found {

@@ -14,7 +14,7 @@ type demand struct {
 }
 
 const (
-	maxCore      = 10 // demands in an explanation: nobody reads more
+	maxCore      = 10 // demands in a readable explanation
 	coreSearches = 4  // bounds the situations that are visited for them, in multiples of one search's limit
 )
 
@@ -49,10 +49,9 @@ func (w *world) demanding(kept []demand) *world {
 	return less
 }
 
-// core returns a minimal set of demands that rule out every plan: without any
-// one of them there is a plan, even without the demands that are not in the set.
-// It drops what it can, large parts first. It returns nil where one search visits
-// more situations than the limit, or all of them many more.
+// core returns a minimal set of demands that rule out every plan: if any one of them is removed,
+// these demands allow a plan. It removes demands in halving chunks. It returns nil if one search
+// visits more situations than the limit, or all searches together exceed a multiple of it.
 func (w *world) core(ctx context.Context, limit int) []demand {
 	kept, left := w.demands(), coreSearches*limit
 	for size := max(1, len(kept)/2); ; size /= 2 {
@@ -74,8 +73,8 @@ func (w *world) core(ctx context.Context, limit int) []demand {
 	}
 }
 
-// provenImpossible reports whether there is no plan, and how many situations it
-// visited. The error says that this is not known.
+// provenImpossible reports whether there is no plan, and how many situations it visited. It
+// returns an error if the search was inconclusive.
 func (w *world) provenImpossible(ctx context.Context, limit int) (impossible bool, looked int, err error) {
 	if w.blocked() {
 		return true, 0, nil
@@ -105,8 +104,8 @@ func (w *world) exhausted(ctx context.Context, limit int, cycle []step) *impossi
 	return why
 }
 
-// complete returns the whole reason: what was found on one path is only a part
-// of it where other paths are ruled out by something else.
+// complete returns the full reason: the reason found on one path is incomplete if other paths fail
+// for other reasons.
 func (w *world) complete(ctx context.Context, limit int, why *impossibleError) *impossibleError {
 	if len(why.named) > 0 && w.demanding(why.named).obstacle() == nil {
 		if core := w.coreLines(ctx, limit); core != nil {
@@ -116,7 +115,7 @@ func (w *world) complete(ctx context.Context, limit int, why *impossibleError) *
 	return why
 }
 
-// coreLines describes the core; nil where there is none, or it is too long to be read.
+// coreLines describes the core; it returns nil if there is none or if it is too long to be read.
 func (w *world) coreLines(ctx context.Context, limit int) []string {
 	core := w.core(ctx, limit)
 	if len(core) == 0 || len(core) > maxCore {

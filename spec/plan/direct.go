@@ -1,6 +1,6 @@
 package plan
 
-// direct orders one path of each element by who waits for whom.
+// direct orders one path of each element by the dependencies between their steps.
 type direct struct {
 	*world
 	ways   [][]move // by element
@@ -11,9 +11,9 @@ type direct struct {
 	after  [][]int
 }
 
-// direct returns steps that lead to the goal, in an order that is allowed. It
-// gives up where something is offered more than once or withdrawn too early; cycle
-// is then the steps that wait for each other, if that is the reason.
+// direct returns steps that reach the goal, in an allowed order. It fails if a capability is
+// offered more than once or withdrawn too early; if the steps wait for each other, cycle contains
+// these steps.
 func (w *world) direct() (steps, cycle []step, ok bool) {
 	d := &direct{world: w, ways: make([][]move, len(w.elements)), first: make([]int, len(w.elements))}
 	if !d.choose() {
@@ -43,8 +43,8 @@ func (w *world) direct() (steps, cycle []step, ok bool) {
 	return d.sort()
 }
 
-// choose picks the path of each element: to its goal, through the states that
-// offer what the paths of others need.
+// choose selects the path of each element: to its goal, through the states that offer the
+// capabilities needed by other paths.
 func (d *direct) choose() bool {
 	n := len(d.elements)
 	offer, queue, queued := make([]set, n), make([]int, 0, n), make([]bool, n)

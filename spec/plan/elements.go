@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// PlanElements returns the elements for plans, sorted by name. Operations of components
+// Elements returns the elements for plans, sorted by name. Operations of components
 // are implemented if they have a script. Operations of containers and volumes are always
 // implemented, by the orchestrator.
 func Elements(app *spec.Application) []Element {

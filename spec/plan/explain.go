@@ -27,9 +27,9 @@ func impossibleBecause(format string, args ...any) *impossibleError {
 	return &impossibleError{lines: []string{fmt.Sprintf(format, args...)}}
 }
 
-// obstacle returns why there is no plan where that shows without a search: the
-// goal contradicts itself, or an element would not reach its goal even if
-// nothing that is offered were ever withdrawn. It returns nil otherwise.
+// obstacle returns a reason for the absence of a plan that is found without a search: the goal
+// contradicts itself, or an element could not reach its goal even if capabilities were never
+// withdrawn. It returns nil otherwise.
 func (w *world) obstacle() *impossibleError {
 	for i := range w.elements {
 		e := &w.elements[i]
@@ -102,15 +102,15 @@ func (w *world) goalOffers(l link) string {
 	return fmt.Sprintf("does not offer it in %s, only in %s", y.goalName(y.goals()), strings.Join(states, ", "))
 }
 
-// hop is a move on a route, and where it starts.
+// hop is a move on a route, with its source.
 type hop struct {
 	from int
 	move
 }
 
-// route finds the shortest path of an element from its start to one of a set of
-// states, whatever it needs, and returns its first move, or, if r is not nil, the
-// first out of what r reaches. It returns nil when there is no path.
+// route finds the shortest path of an element from its start to one of a set of states, ignoring
+// requirements. It returns the first move or, if r is not nil, the first move from a state that r
+// reaches to one that it does not. It returns nil if there is no path.
 func (w *world) route(r relaxation, i int, to []bool) *hop {
 	e := &w.elements[i]
 	start := int(w.start[i])
@@ -139,8 +139,8 @@ func (w *world) route(r relaxation, i int, to []bool) *hop {
 	return nil
 }
 
-// trace follows an element that does not reach its goal to the one that it waits
-// for, and so on, until one never offers what is needed or closes a cycle.
+// trace starts at an element that cannot reach its goal and follows the unmet requirements, until
+// an element never offers the required capability or the elements form a cycle.
 func (w *world) trace(r relaxation, i int) *impossibleError {
 	var why impossibleError
 	seen := map[int]int{}
@@ -185,7 +185,7 @@ func (w *world) trace(r relaxation, i int) *impossibleError {
 	}
 }
 
-// maxLevels is above the level in which a state of one element is reached.
+// maxLevels is greater than the number of levels in which one element reaches a new state.
 const maxLevels = 1 << 16
 
 // sortedValues returns the elements that were seen from a line on, in that order.

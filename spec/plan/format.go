@@ -15,9 +15,8 @@ import (
 // Formats are the formats of Format.
 var Formats = []string{"text", "json", "dot", "plan", "csv"}
 
-// Format returns the plan of an application as text for people, as JSON, as a
-// graph in Graphviz's language, or as TosKer's .plan and .csv. The same plan
-// gives the same bytes.
+// Format returns the plan of an application as text, as JSON, as a graph for Graphviz, or as
+// TosKer's .plan and .csv. Its output is deterministic.
 func (p *Plan) Format(format, application string) ([]byte, error) {
 	switch format {
 	case "text":
@@ -35,7 +34,7 @@ func (p *Plan) Format(format, application string) ([]byte, error) {
 	}
 }
 
-// Summary returns a sentence on the plan's size and on what is proven of it.
+// Summary returns a sentence with the plan's size and how far it is proven to be minimal.
 func (p *Plan) Summary() string {
 	if p.Operations == 0 {
 		return "nothing to do, the goal is reached already"
@@ -152,7 +151,7 @@ func (p *Plan) toskerCSV() ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// Text returns for people what a plan leads to.
+// Text returns a readable report of the plan's outcome.
 func (o *Outcome) Text(application string) []byte {
 	var b bytes.Buffer
 	allowed := fmt.Sprintf("all %d steps are allowed", len(o.Steps))

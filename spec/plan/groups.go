@@ -66,7 +66,7 @@ func (w *world) part(group []int) *world {
 	return p
 }
 
-// add adds the steps of a group to those of the others.
+// add adds the steps of a group's plan to those of other groups.
 func (p *partialOrder) add(q partialOrder, group []int) {
 	offset := len(p.steps)
 	for s, st := range q.steps {

@@ -30,7 +30,7 @@ func (s set) each(f func(i int)) {
 	}
 }
 
-// move is what one operation does in a state.
+// move is the effect of one operation in a state.
 type move struct {
 	protocol.Transition
 	implemented bool
@@ -38,9 +38,9 @@ type move struct {
 	needs       set // of the transition, of those skipped, and of the target state
 }
 
-// kind is what elements with the same protocol and the same goal have in
-// common. Its states are those of the protocol, combined with whether the element
-// is open, where that matters, and with which of the operations that must run did.
+// kind is shared by elements with the same protocol and the same goal. Its states are those of the
+// protocol, combined with whether the element is open, where that matters, and with the operations
+// that must run and have run.
 type kind struct {
 	states   []string // the protocol's name of each state
 	index    map[localState]int
@@ -49,7 +49,7 @@ type kind struct {
 	goal     []bool // any state where there is no goal
 	wanted   bool   // there is a goal
 	moves    [][]move
-	useful   [][]move // moves without those that another one makes needless
+	useful   [][]move // moves without redundant ones
 	reqs     []string
 	caps     []string
 	paths    map[pathKey]*path
@@ -62,8 +62,8 @@ type localState struct {
 	open  bool
 }
 
-// start returns where an element begins: in the initial state or in a given one,
-// in which it counts as open if it can be, unless it is known not to be.
+// start returns the state in which an element starts: the initial state or a given one. In a given
+// state, the element counts as open if it can be open there and closed is false.
 func (k *kind) start(initial, given string, closed bool) int {
 	if given == "" {
 		return k.index[localState{initial, false}]
@@ -74,7 +74,7 @@ func (k *kind) start(initial, given string, closed bool) int {
 	return k.index[localState{given, false}]
 }
 
-// kindSpec is what a kind is made of.
+// kindSpec holds the values that determine a kind.
 type kindSpec struct {
 	element *Element
 	goal    string               // empty: none
@@ -97,8 +97,8 @@ func (s kindSpec) opens(op protocol.Operation, before bool) bool {
 	}
 }
 
-// opened returns the states in which the element can be open; none where nothing
-// is skipped, since it makes no difference there.
+// opened returns the states in which the element can be open, or none if no operation can be
+// skipped, since it makes no difference then.
 func (s kindSpec) opened() map[string]bool {
 	opened := map[string]bool{}
 	if len(s.element.Unimplemented) == 0 {
@@ -248,8 +248,8 @@ func setOf(all, names []string) set {
 	return s
 }
 
-// usefulMoves drops moves that change nothing, and those that need more than
-// another one to the same state, or as much and come later.
+// usefulMoves drops moves that change nothing. Of moves to the same state, it drops a move whose
+// needs include those of another move, keeping the first of equal ones.
 func usefulMoves(moves []move, from int) []move {
 	var kept []move
 	for i, m := range moves {

@@ -15,9 +15,9 @@ type levelNode struct {
 	via    []step
 }
 
-// levelSearch searches breadth first for a plan of so many operations with fewer
-// levels. It tries all sets of steps that can be made at the same time, since
-// delaying one step can be what allows others.
+// levelSearch searches breadth first for a plan with a given number of operations and fewer
+// levels. It tries all sets of steps that can run in parallel, since delaying one step may allow
+// others.
 type levelSearch struct {
 	*world
 	operations int
@@ -87,7 +87,7 @@ func (s *levelSearch) subsets(i int, steps, chosen []step, at situation) bool {
 	return true
 }
 
-// visit reports whether a plan with few enough operations can lead through here.
+// visit reports whether a plan with few enough operations can continue from here.
 func (s *levelSearch) visit(i int, via []step, at situation) bool {
 	v := s.nodes[i]
 	made := levelNode{at: at, cost: v.cost + len(via), level: v.level + 1, before: i, via: via}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Make finds a plan. The error wraps ErrProblem when the problem is not valid, ErrImpossible when there is no plan, with the reasons, ErrLimit when
-// none was found within the limits, and the context's error when that was
-// cancelled. A plan that is not proven minimal says so.
+// Make finds a plan. The error wraps ErrProblem if the problem is invalid, ErrImpossible if there
+// is no plan, with the reasons, or ErrLimit if no plan was found within the limits; if the context
+// was cancelled, it wraps the context's error. The plan states whether it is proven minimal.
 func Make(ctx context.Context, p Problem, opts Options) (*Plan, error) {
 	w, err := compile(p)
 	if err != nil {
@@ -107,8 +107,8 @@ func (m *maker) operations(ctx context.Context) error {
 	return nil
 }
 
-// shorter searches for plans with fewer operations where the fewest were not
-// found: the greater the weight of the bound, the sooner a search ends.
+// shorter searches for plans with fewer operations if no minimal plan was found: the greater the
+// weight of the bound, the sooner a search ends.
 func (m *maker) shorter(ctx context.Context, steps []step) []step {
 	for _, weight := range []int32{5, 3, 2} {
 		fewer, found, err := (&search{world: m.world, limit: max(1, m.limit/4), below: len(steps), weight: weight}).run(ctx)

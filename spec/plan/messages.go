@@ -14,7 +14,7 @@ func lowest(s set) int { return bits.TrailingZeros64(uint64(s)) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// suggestion returns what to add to a message about an unknown name.
+// suggestion returns the text to append to a message about an unknown name.
 func suggestion(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf(" (did you mean %q?)", near)
@@ -22,8 +22,8 @@ func suggestion(name string, known []string) string {
 	return ""
 }
 
-// requirementText says what an element requires of which other, with the name of
-// the capability where that is different.
+// requirementText describes a requirement of an element and its target, with the name of the
+// capability if it differs.
 func (w *world) requirementText(e *element, requirement int, on link) string {
 	name, of := e.reqs[requirement], w.elements[on.element].name
 	if name == on.name {
@@ -32,8 +32,7 @@ func (w *world) requirementText(e *element, requirement int, on link) string {
 	return fmt.Sprintf("requires %s, which is %s of %q", name, on.name, of)
 }
 
-// suggestionOr returns the suggestion, or all known names where none is near and
-// they are few.
+// suggestionOr returns the suggestion, or all known names if none is similar and there are few.
 func suggestionOr(what, name string, known []string) string {
 	near := suggestion(name, known)
 	if near == "" && len(known) > 0 && len(known) <= 10 {
@@ -63,7 +62,7 @@ func (w *world) offering(l link) []string {
 	return slices.Compact(states)
 }
 
-// whyNotOffered says why a requirement does not hold.
+// whyNotOffered returns why a requirement does not hold.
 func (w *world) whyNotOffered(at situation, l link) string {
 	e := &w.elements[l.element]
 	states := w.offering(l)

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// partialOrder holds steps with only what each must wait for.
+// partialOrder holds steps with their dependencies only.
 type partialOrder struct {
 	steps []step
 	after [][]int // indices of the steps that it waits for
 	level []int
 }
 
-// loosen keeps only the order that matters of a sequence of steps: a step waits
-// for the one that offers what it needs, for those that need what it withdraws,
-// and for its own element's step before it. So every step is made as early as
-// the sequence allows.
+// loosen keeps only the necessary order in a sequence of steps: a step waits for the steps that
+// offer its requirements, for those whose requirements it withdraws, and for the previous step of
+// its element. Thus each step runs as early as the sequence allows.
 func (w *world) loosen(steps []step) partialOrder {
 	p := partialOrder{steps: steps, after: make([][]int, len(steps)), level: make([]int, len(steps))}
 	made := make([][]int, len(w.elements)) // the steps of each element so far
@@ -99,7 +98,7 @@ func (w *world) plan(p partialOrder) *Plan {
 	return result
 }
 
-// leads reports whether steps are allowed one after the other and reach the goal.
+// leads reports whether a sequence of steps is allowed and reaches the goal.
 func (w *world) leads(steps []step) bool {
 	at := slices.Clone(w.start)
 	for _, s := range steps {

@@ -11,13 +11,13 @@ type pathKey struct {
 	offer set
 }
 
-// path is a shortest path of one kind from a state to its goal, through states
-// that offer what others need.
+// path is a shortest path of a kind from a state to its goal, through states that offer
+// capabilities needed by other elements.
 type path struct {
 	possible bool
 	moves    []move
 	needs    set  // without one of these there is no path at all
-	unique   bool // there is no other path as short
+	unique   bool // no other path is as short
 }
 
 // path returns the path from a state. It is computed once.
@@ -62,7 +62,7 @@ type walk struct {
 	traces map[place]*trace
 }
 
-// look adds what a state offers to what has been seen.
+// look returns the place of a state, with the state's capabilities added to those seen.
 func (w *walk) look(state, seen int) place {
 	for i, c := range w.offer {
 		if w.offers[state].has(c) {

@@ -13,12 +13,12 @@ type Element struct {
 	Name     string
 	Protocol protocol.Protocol
 	Bindings []Binding
-	// Unimplemented are the operations that do nothing. All others are run by
-	// somebody.
+	// Unimplemented are the operations that do nothing. All others have a
+	// script.
 	Unimplemented []protocol.Operation
 }
 
-// Binding says which element fulfils a requirement, and by which capability.
+// Binding binds a requirement to an element's capability.
 type Binding struct {
 	Requirement string
 	Target      string // the element that offers
@@ -34,7 +34,7 @@ type Operation struct {
 // String returns component:interface.operation.
 func (o Operation) String() string { return o.Component + ":" + o.Operation.String() }
 
-// ParseOperation parses what String returns.
+// ParseOperation parses the output of String.
 func ParseOperation(text string) (Operation, error) {
 	component, name, ok := strings.Cut(text, ":")
 	operation, err := protocol.ParseOperation(name)
@@ -100,7 +100,7 @@ func (o Options) states(n int) int {
 	return max(1, min(limit, maxMemory/(2*max(n, 1))))
 }
 
-// Plan is what leads to the goal.
+// Plan is a sequence of levels that reaches the goal.
 type Plan struct {
 	Operations int      `json:"operations"`
 	Minimal    Minimal  `json:"minimal"`
@@ -109,7 +109,7 @@ type Plan struct {
 	Levels     [][]Step `json:"levels"`          // by element within a level
 }
 
-// Minimal says what is proven of a plan.
+// Minimal states how far a plan is proven to be minimal.
 type Minimal struct {
 	Operations bool `json:"operations"` // no plan has fewer operations
 	Levels     bool `json:"levels"`     // of those with as few, no plan has fewer levels

@@ -92,8 +92,8 @@ func ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// expand makes all steps from a node. A greedy search stops at the first that
-// brings the goal nearer, and makes the others when that leads nowhere.
+// expand makes all steps from a node. A greedy search stops at the first step that brings the goal
+// nearer, and makes the others if that fails.
 func (s *search) expand(i int) {
 	v := s.nodes[i]
 	n := int32(0)

@@ -8,13 +8,12 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Up returns the goal that everything is up: for each element the state that its
-// protocol calls up (see [protocol.Protocol.Up]). Where that does not offer what
-// others that are up require, it is the next state that does. States that are
-// given take precedence.
+// Up returns the goal that everything is up: for each element its protocol's up state (see
+// [protocol.Protocol.Up]), or the next state that offers the capabilities required by other
+// elements that are up. Given states take precedence.
 //
-// An element without such a state is not in the goal. The notes say so, and
-// which states are called otherwise than in the default protocols.
+// An element without such a state is not in the goal. The notes list these elements, and the
+// states with other names than in the default protocols.
 func Up(elements []Element, given map[string]string) (goal map[string]string, notes []string) {
 	goal = map[string]string{}
 	maps.Copy(goal, given)
@@ -33,7 +32,7 @@ func Up(elements []Element, given map[string]string) (goal map[string]string, no
 			goal[e.Name] = state
 		}
 	}
-	for range elements { // what one is moved to may require more of others
+	for range elements { // an element's new state may have more requirements
 		if !advance(elements, goal, given) {
 			break
 		}
@@ -47,8 +46,8 @@ func Up(elements []Element, given map[string]string) (goal map[string]string, no
 	return goal, notes
 }
 
-// advance moves those whose state does not offer what the states of others
-// require, and reports whether there was one.
+// advance moves elements whose state does not offer a capability that the states of others
+// require, and reports whether it moved any.
 func advance(elements []Element, goal, given map[string]string) bool {
 	needed := map[string][]string{}
 	for i := range elements {

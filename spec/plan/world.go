@@ -81,7 +81,7 @@ func compile(p Problem) (*world, error) {
 func (w *world) bind(i int, b Binding) {
 	r, ok := slices.BinarySearch(w.elements[i].reqs, b.Requirement)
 	if !ok {
-		return // the protocol never asks for it
+		return // the protocol never requires it
 	}
 	j := w.index[b.Target]
 	target := &w.elements[j]
@@ -95,7 +95,7 @@ func (w *world) bind(i int, b Binding) {
 	}
 }
 
-// checkNames fills the index and returns what is wrong with the problem itself.
+// checkNames fills the index and returns the errors in the problem.
 func (w *world) checkNames(p Problem) []error {
 	var errs []error
 	wrong := func(format string, args ...any) {
@@ -143,12 +143,12 @@ func (w *world) checkNames(p Problem) []error {
 	return errs
 }
 
-// offered reports whether what a link leads to is offered.
+// offered reports whether the target of a link offers its capabilities.
 func (w *world) offered(at situation, l link) bool {
 	return w.elements[l.element].offers[at[l.element]]&l.names != 0
 }
 
-// faults says what states require at the start and nothing offers, one sentence each.
+// faults describes the requirements of initial states that are not offered, one sentence each.
 func (w *world) faults() []string {
 	var all []string
 	for i := range w.elements {
@@ -174,7 +174,7 @@ func (w *world) unmet(at situation, i int, needs set) (requirement int, to link,
 	return 0, link{}, false
 }
 
-// broken returns the first element whose state requires what a step withdraws.
+// broken returns the first element whose state requires a capability that a step withdraws.
 func (w *world) broken(at situation, s step) (by link, capability int, found bool) {
 	e := &w.elements[s.element]
 	for lost := w.withdraws(s); lost != 0; lost &= lost - 1 {
@@ -228,9 +228,9 @@ func (w *world) interferes(a, b step) bool {
 	return w.concerns(a, b) || w.concerns(b, a)
 }
 
-// concerns reports whether a needs what b begins to offer, or needs what it ceases
-// to offer even in the state that a leaves. That such a state lacks what b begins
-// to offer is a fault of the start, which delays nothing.
+// concerns reports whether a needs a capability that b begins to offer, or one that b ceases to
+// offer even in the state that a leaves. If that state requires a capability that b begins to
+// offer, it is a fault of the start, which delays nothing.
 func (w *world) concerns(a, b step) bool {
 	changed, withdrawn := w.changes(b), w.withdraws(b)
 	for needs := w.needed(a); needs != 0; needs &= needs - 1 {

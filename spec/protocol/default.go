@@ -51,9 +51,8 @@ func standard(source, operation, target string) Transition {
 	return Transition{Source: source, Target: target, Operation: Operation{Standard, operation}}
 }
 
-// Hosted returns a component's protocol with what TosKer adds to what its author
-// wrote: every transition requires the host, and every state but the initial one
-// requires and offers alive.
+// Hosted returns a component's protocol with TosKer's additions: every transition requires the
+// host, and every state except the initial one requires and offers alive.
 func (p Protocol) Hosted() Protocol {
 	p.States, p.Transitions = slices.Clone(p.States), slices.Clone(p.Transitions)
 	for i := range p.States {
@@ -81,8 +80,8 @@ func (p Protocol) WithFree(o Operation) Protocol {
 	return p
 }
 
-// Hosting returns a container's protocol with alive in every state that offers
-// host, as in the default one: what it hosts requires both.
+// Hosting returns a container's protocol with alive added to every state that offers host, as in
+// the default protocol: hosted components require both.
 func (p Protocol) Hosting() Protocol {
 	p.States = slices.Clone(p.States)
 	for i := range p.States {
@@ -93,7 +92,7 @@ func (p Protocol) Hosting() Protocol {
 	return p
 }
 
-// with returns sorted names with one more, and leaves those it got as they are.
+// with returns sorted names with one more, without changing its argument.
 func with(names []string, name string) []string {
 	at, has := slices.BinarySearch(names, name)
 	if has {

@@ -11,7 +11,7 @@ type Operation struct {
 	Name      string `json:"operation"` // without a dot
 }
 
-// String returns "interface.operation", and nothing for the zero value.
+// String returns "interface.operation", or "" for the zero value.
 func (o Operation) String() string {
 	if o == (Operation{}) {
 		return ""
@@ -19,7 +19,7 @@ func (o Operation) String() string {
 	return o.Interface + "." + o.Name
 }
 
-// ParseOperation parses what String returns.
+// ParseOperation parses the output of String.
 func ParseOperation(text string) (Operation, error) {
 	dot := strings.LastIndexByte(text, '.')
 	if dot <= 0 || dot == len(text)-1 {
@@ -28,7 +28,7 @@ func ParseOperation(text string) (Operation, error) {
 	return Operation{text[:dot], text[dot+1:]}, nil
 }
 
-// Kind says what an operation does to the processes of its component.
+// Kind is the effect of an operation on the processes of its component.
 type Kind string
 
 // The kinds of operations.
@@ -36,10 +36,11 @@ const (
 	KindNone  Kind = ""      // not an operation
 	KindRun   Kind = "run"   // runs to completion
 	KindStart Kind = "start" // leaves processes: daemonises and exits 0, or stays
-	KindStop  Kind = "stop"  // ends what start left
+	KindStop  Kind = "stop"  // ends the processes of start
 )
 
-// KindOf returns the kind of an operation: its own, or else that of its name.
+// KindOf returns the kind of an operation: the protocol's or, by default, the one implied by its
+// name.
 func (p Protocol) KindOf(o Operation) Kind {
 	if kind, own := p.Kinds[o.String()]; own {
 		return kind

@@ -1,8 +1,7 @@
-// Package protocol holds management protocols: the states of a component, what
-// each requires and offers, and the transitions that operations make between
-// them. It has the one rule that says which operations are allowed in a state
-// and where they lead. It imports the standard library only and starts no
-// goroutine.
+// Package protocol defines management protocols: the states of a component with their requirements
+// and capabilities, and the transitions that operations make between them. It determines which
+// operations are allowed in a state and to which states they lead. It imports the standard library
+// only and starts no goroutine.
 package protocol
 
 import (
@@ -19,8 +18,8 @@ type Protocol struct {
 	Transitions   []Transition   `json:"transitions"` // in the order they were written
 	FaultHandlers []FaultHandler `json:"fault_handlers,omitempty"`
 	Free          []Free         `json:"free,omitempty"` // sorted by operation
-	// Kinds are those of operations, by their full names, that are not what their names
-	// say.
+	// Kinds are the kinds of operations, by full name, that differ from the ones implied by their
+	// names.
 	Kinds map[string]Kind `json:"kinds,omitempty"`
 }
 
@@ -53,8 +52,8 @@ func (t Transition) String() string {
 	return t.Source + " -> " + t.Target + " by " + t.Operation.String()
 }
 
-// FaultHandler says which state a component falls to when the processes of its
-// start end by themselves in Source.
+// FaultHandler defines the state to which a component falls when the processes of its start exit
+// unexpectedly in Source.
 type FaultHandler struct {
 	Source string `json:"source"`
 	Target string `json:"target"`
@@ -101,8 +100,8 @@ func (p Protocol) StateNames() []string {
 	return names
 }
 
-// Operations returns every operation of the protocol once, in the order written,
-// those that are free last.
+// Operations returns every operation of the protocol once, in the order written, with free
+// operations last.
 func (p Protocol) Operations() []Operation {
 	var all []Operation
 	add := func(o Operation) {
@@ -122,10 +121,9 @@ func (p Protocol) Operations() []Operation {
 // Validate returns everything that is wrong with a protocol, joined.
 func (p Protocol) Validate() error { return errors.Join(p.Problems()...) }
 
-// Problems returns everything that is wrong with a protocol: names that are
-// empty or not defined, states with the same name, and what is ambiguous: two
-// transitions from one state by one operation, or two fault handlers of one
-// state.
+// Problems returns all errors in a protocol: names that are empty or not defined, states with the
+// same name, and ambiguity: two transitions from one state by one operation, or two fault handlers
+// of one state.
 func (p Protocol) Problems() []error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -2,9 +2,8 @@ package protocol
 
 import "slices"
 
-// Step is what an operation does in a state: it makes a transition, which
-// leaves that state or one that is reached by skipping operations that are not
-// implemented.
+// Step is the effect of an operation in a state: it makes a transition from that state, or from a
+// state reached by skipping operations that are not implemented.
 type Step struct {
 	Transition
 	Skipped []Transition // in order
@@ -12,14 +11,13 @@ type Step struct {
 
 // Allowed returns the steps that can be made from a state, nearest first.
 //
-// Operations that are not implemented do nothing but change the state, so they
-// are skipped on the way: a component without a configure starts from created.
-// Of several transitions of one operation the nearest counts. Nothing is
-// skipped while the component is open, that is while processes of its start are
-// live: skipping an unimplemented stop would leave them behind. Nor is what
-// leads to the initial state: skipping an unimplemented delete would allow a
-// second create. Operations that are free run where they may, and nothing is
-// skipped for them.
+// Operations that are not implemented only change the state, so they are skipped on the way:
+// a component without a configure starts from created. Of several transitions of one
+// operation, the nearest is returned. No operation is skipped while the component is open,
+// that is, while processes of its start are running: skipping an unimplemented stop would
+// leave them behind. Nor is a transition to the initial state skipped: skipping an
+// unimplemented delete would allow a second create. Free operations run in the states that
+// they name, and no operation is skipped for them.
 func (p Protocol) Allowed(state string, open bool, implemented func(Operation) bool) []Step {
 	var allowed []Step
 	for _, s := range p.reach(state, open, implemented) {
@@ -79,9 +77,9 @@ type Doubt struct {
 	Taken, Other string
 }
 
-// Doubts returns what is ambiguous where operations are skipped: Allowed has
-// one of two targets. Each pair is returned once, for the first state, from the
-// initial one on.
+// Doubts returns the ambiguous operations when operations are skipped: Allowed then picks one of
+// two targets. Each pair is returned once, for the first state in which it occurs, beginning with
+// the initial one.
 func (p Protocol) Doubts(implemented func(Operation) bool) []Doubt {
 	var all []Doubt
 	known := map[Doubt]bool{}

@@ -2,11 +2,10 @@ package protocol
 
 import "slices"
 
-// Up returns the state in which an element is up: the one that a start leads to
-// or, where the protocol has no start, the initial state or the target of a
-// transition, provided it offers anything but alive. Of several, the one that
-// offers most of what is wanted counts, then the one that offers most, then the
-// one written first. ok is false where there is none.
+// Up returns the state in which an element is up: the target of a start or, if the protocol has no
+// start, the initial state or the target of a transition that offers a capability other than
+// alive. Of several candidates, it returns the one that offers most of the wanted capabilities,
+// then the one that offers most, then the first one. ok is false if there is none.
 func (p Protocol) Up(wanted []string) (state string, ok bool) {
 	candidates := []string{p.Initial}
 	for _, t := range p.Transitions {
@@ -37,8 +36,8 @@ func (p Protocol) Up(wanted []string) (state string, ok bool) {
 	return state, state != ""
 }
 
-// FirstOffering returns the nearest state, from a given one on, that offers all of
-// some capabilities.
+// FirstOffering returns the nearest state, starting at from, that offers all of the given
+// capabilities.
 func (p Protocol) FirstOffering(from string, capabilities []string) (state string, ok bool) {
 	seen := map[string]bool{from: true}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {

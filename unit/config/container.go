@@ -42,7 +42,7 @@ func (p *parser) readContainer() {
 	}
 }
 
-// describe sets what the container's document says of an operation.
+// describe sets the inputs that the container's document defines for an operation.
 func (s *scope) describe(p *Program) {
 	of := s.container.Program(p.Component, p.Operation)
 	if of == nil {

@@ -1,19 +1,19 @@
 // Package config reads a unit's configuration, a supervisord.conf, and reports
 // all of its problems, each with its line. It starts no goroutine.
 //
-// Beside Supervisor's sections and keys (Supervisor manual, "Configuration
-// File") it knows what supervisord ignores:
+// In addition to Supervisor's sections and keys (Supervisor manual, "Configuration
+// File"), it reads sections and keys that supervisord ignores:
 //
 //	[inet_http_server]
 //	toskose_auth=required       refuse to start when neither the file nor the
 //	                            environment gives a password
 //	toskose_tls_cert=/tls/tls.crt
 //	toskose_tls_key=/tls/tls.key
-//	                            PEM files: speak TLS (1.2 or newer) and nothing
-//	                            else; files that have changed are read again
+//	                            PEM files: accept only TLS (1.2 or newer);
+//	                            changed files are reloaded
 //	toskose_tls_client_ca=/tls/ca.crt
-//	                            clients need a certificate that one of these
-//	                            has signed, besides the password
+//	                            clients need a certificate signed by one of
+//	                            these, in addition to the password
 //
 //	[program:COMPONENT.OPERATION]
 //	toskose_component=api       the component; also the program's group
@@ -31,11 +31,11 @@
 //	toskose_timeout=300         seconds a run may take; 0, the default: any time
 //
 //	[program:x]                 also of an ordinary program
-//	toskose_essential=true      when it ends by itself and is not started again,
-//	                            or cannot be started, everything else is stopped
-//	                            and the unit ends with its exit code, 128+n for
-//	                            signal n; with 1 where that would be 0 although
-//	                            it was given up, or where it never became ready
+//	toskose_essential=true      when it exits and is not restarted, or cannot be
+//	                            started, the unit stops all other programs and
+//	                            exits with its exit code, or 128+n for signal n;
+//	                            with 1 if that would be 0 although it failed, or
+//	                            if it never became ready
 //	toskose_ready_tcp=8080      a port, or HOST:PORT, that accepts
 //	toskose_ready_http=http://127.0.0.1:8080/health
 //	                            an address that answers with 200 to 399;
@@ -46,9 +46,9 @@
 //	                            a regular expression (RE2) that is found in a
 //	                            finished line of its stdout or stderr
 //	toskose_ready_notify=true   it sends READY=1 to NOTIFY_SOCKET (sd_notify)
-//	toskose_ready_timeout=60    seconds from its start, 60 where it is not given
-//	toskose_ready_interval=0.2  seconds between two attempts of tcp, http and
-//	                            command, 0.2 where it is not given
+//	toskose_ready_timeout=60    seconds from its start; default 60
+//	toskose_ready_interval=0.2  seconds between attempts of tcp, http and
+//	                            command; default 0.2
 //
 //	[toskose:component:api]
 //	toskose_protocol={"initial":"off",
@@ -56,8 +56,8 @@
 //	  "transitions":[{"source":"off","target":"on",
 //	    "interface":"Standard","operation":"start"}],
 //	  "fault_handlers":[{"source":"on","target":"off"}]}
-//	                            JSON: a protocol.Protocol; what states and
-//	                            transitions require and offer is for planners
+//	                            JSON: a protocol.Protocol; the requirements and
+//	                            capabilities in it are for planners
 //
 //	[supervisord]
 //	toskose_journal=/state/journal
@@ -68,24 +68,24 @@
 //	                            keeps for the manager, shared by replicas
 //	toskose_job={"task":{"component":"migrate","operation":"Task.run"},
 //	  "input":"TASK_INDEX","completions":3}
-//	                            JSON: a Job, which is run by itself and with
-//	                            which the container ends
-//	toskose_coredump_mark=true  whether processes are marked in their
-//	                            /proc/PID/coredump_filter, too
-//	toskose_output=none         whether a copy of what programs print goes to
-//	                            the container's own output: none, prefixed
+//	                            JSON: a Job, which the unit runs when it starts;
+//	                            the container exits when it ends
+//	toskose_coredump_mark=true  whether processes are also marked in their
+//	                            /proc/PID/coredump_filter
+//	toskose_output=none         whether the output of programs is copied to the
+//	                            container's own output: none, prefixed
 //	                            (`api:create | LINE`) or json (unit/logs has
 //	                            the format); a [program:x] may have its own
 //
-// In JSON, too, a percent sign is written as %%, and a `;` or `#` after white
+// In JSON, as elsewhere, a percent sign is written as %%, and a `;` or `#` after white
 // space begins a comment: write it \u003b or \u0023 (in a regular expression
-// \x3b or \x23). A program of a component is in the group of that name, whether
-// a [group:x] says so or not. A component without a [toskose:component:x]
+// \x3b or \x23). A program of a component is in the group of that name, with
+// or without a [group:x]. A component without a [toskose:component:x]
 // section has no protocol: its states are unknown, and all of its operations
 // are allowed.
 //
-// The folder of the file may have a container.json, a spec.Container, which packaged
-// images use in the place of toskose_protocol, toskose_files, toskose_inputs,
+// The folder of the file may contain a container.json, a spec.Container, which packaged
+// images use instead of toskose_protocol, toskose_files, toskose_inputs,
 // toskose_secret_inputs, toskose_secret_environment and toskose_job. Nothing in it is
 // expanded. An operation or component is described in one of the two files, not in both.
 //
@@ -93,22 +93,22 @@
 // function and is not loaded: the rules of Supervisor's default are built in. With
 // any other, a result accepts the event, and is copied to the container's output.
 //
-// Our own keys and sections are checked strictly. What Supervisor ignores is a
-// warning. Some text that Supervisor accepts, though it cannot have been meant,
-// is an error here: %s without a name (it pastes the whole environment), quotes
-// in the name of a variable, two processes with one name.
+// Toskose's own keys and sections are checked strictly. Text that Supervisor ignores is a
+// warning. Some text that Supervisor accepts, but that is certainly a mistake, is an error
+// here: %s without a name (it inserts the entire environment), quotes in the name of a
+// variable, two processes with the same name.
 //
 // A program with one or more toskose_ready_ checks stays STARTING until all of
 // them have passed and startsecs have, too; with startsecs=0 it is running as
-// soon as it is ready. Ending before that is a failed start, whatever the exit
-// code. So is not becoming ready in time: the unit stops the program, which is
-// then in BACKOFF or FATAL. An operation of kind start fails so, and its reason
-// says what did not become ready; where its command exits with 0, the checks
-// are about what it left, and leaving nothing before they pass is a failure.
+// soon as it is ready. If it exits earlier, with any exit code,
+// the start has failed. The start also fails if the program is not ready in time: the unit
+// stops the program, which is then in BACKOFF or FATAL. An operation of kind start fails
+// likewise, and its reason names the check that did not pass. If its command exits with 0,
+// the checks apply to the processes that it left running; if none is left before the
+// checks pass, the operation fails.
 //
-// The unit reads its configuration again on request (supervisor.reloadConfig).
-// Which keys then take a restart of a program, and which do not, is in the
-// documentation of package unit.
+// The unit reloads its configuration on request (supervisor.reloadConfig). The
+// documentation of package unit lists the keys whose change restarts a program.
 //
 // The process of an operation is named `COMPONENT:OPERATION`, or, if two
 // interfaces of the component have that operation, `COMPONENT:INTERFACE.OPERATION`;

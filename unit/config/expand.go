@@ -103,7 +103,7 @@ func convert(name string, known any, text string) (converted, rest string, err e
 	return "", "", &badFormat{fmt.Sprintf("%%(%s) lacks the letter of its conversion; write %%(%s)s", name, name)}
 }
 
-// cutFlags keeps what applies to strings: `-`, width and precision.
+// cutFlags keeps the flags that apply to strings: `-`, width and precision.
 func cutFlags(flags string) string {
 	digits := strings.TrimLeft(flags, "-+ #0")
 	if strings.Contains(flags[:len(flags)-len(digits)], "-") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Socket is what an [fcgi-program:x] offers to its processes as standard input.
+// Socket is the socket that an [fcgi-program:x] passes to its processes as standard input.
 type Socket struct {
 	Network string // tcp or unix
 	Address string // HOST:PORT or an absolute path

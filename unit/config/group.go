@@ -130,8 +130,8 @@ var eventTypes = []string{
 // defaultResultHandler is Supervisor's, whose rules are built in.
 const defaultResultHandler = "supervisor.dispatchers:default_handler"
 
-// Relays reports whether the listener's results are for a function of its own,
-// which, as far as anybody has published one, prints them.
+// Relays reports whether the listener's results are for a custom function, which is assumed to
+// print them.
 func (l *Listener) Relays() bool { return l.ResultHandler != defaultResultHandler }
 
 func (p *parser) listener(sec *section, name string) {
@@ -167,7 +167,7 @@ func (p *parser) listener(sec *section, name string) {
 	p.config.Listeners = append(p.config.Listeners, l)
 }
 
-// order sorts what is in the order of the file until here.
+// order sorts programs, groups and listeners, which are in file order until then.
 func (p *parser) order() {
 	c := p.config
 	byPriority := func(programs []Program) {

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// Options are what a configuration depends on besides its files.
+// Options are the inputs of a configuration besides its files.
 type Options struct {
 	FS   fs.FS             // the file system, rooted at "/": the configuration, includes, /etc/passwd
 	Dir  string            // absolute folder that relative paths start from; empty: "/"
@@ -26,9 +26,8 @@ type Options struct {
 	Overrides map[string]string
 }
 
-// Load reads a configuration of this machine. Relative paths in it start from the
-// working directory. The error is Problems, or says why the file itself cannot be
-// read.
+// Load reads a configuration of this machine. Relative paths in it are relative to the working
+// directory. The error is Problems, or the reason why the file cannot be read.
 func Load(file string, env map[string]string) (*Config, []Warning, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -37,8 +36,8 @@ func Load(file string, env map[string]string) (*Config, []Warning, error) {
 	return LoadFrom(dir, file, env, nil)
 }
 
-// LoadFrom is Load with another working directory: the one that the unit had
-// when it was started. Overrides are those of Options.
+// LoadFrom is Load with another working directory: the unit's at its start. overrides are
+// Options.Overrides.
 func LoadFrom(dir, file string, env, overrides map[string]string) (*Config, []Warning, error) {
 	absolute := file
 	if !filepath.IsAbs(file) {
@@ -51,10 +50,9 @@ func LoadFrom(dir, file string, env, overrides map[string]string) (*Config, []Wa
 	return Parse(absolute, Options{FS: os.DirFS("/"), Dir: dir, Env: env, Host: host, Overrides: overrides})
 }
 
-// Parse reads the configuration at an absolute path of o.FS. It returns warnings
-// with and without an error. It does not check that directories exist: those of
-// logs are created when needed, and those of programs are checked when these are
-// started.
+// Parse reads the configuration at an absolute path of o.FS. It returns warnings with and without
+// an error. It does not check that directories exist: log directories are created when needed, and
+// the directories of programs are checked when the programs start.
 func Parse(file string, o Options) (*Config, []Warning, error) {
 	p := &parser{
 		o: o, file: path.Clean(file), doc: newDocument(), report: &report{},

@@ -9,10 +9,9 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// Config is a complete configuration: every default filled in, every name
-// expanded, every path absolute, every user looked up. The same files and
-// environment yield the same Config, so that reflect.DeepEqual shows what a reload
-// changes, but for the digest.
+// Config is a complete configuration: every default filled in, every name expanded, every path
+// absolute, every user looked up. The same files and environment yield the same Config, so
+// reflect.DeepEqual detects the changes of a reload, apart from the digest.
 type Config struct {
 	File        string         // absolute path of the file that was read
 	Digest      string         `json:"-"` // SHA-256 of its content, of the files that it includes and of the container's document, in hexadecimal
@@ -54,7 +53,7 @@ type Supervisord struct {
 	MinProcs    int
 	NoCleanup   bool   // keep the AUTO logs of an earlier run
 	ChildLogDir string // where AUTO logs go
-	User        *User  // nil: whoever started the unit
+	User        *User  // nil: the user who started the unit
 	Directory   string // of a daemon, which the unit never is; it has to exist
 	StripANSI   bool
 	Environment map[string]string // already part of each Program's
@@ -62,11 +61,11 @@ type Supervisord struct {
 	CoreMark    bool      // toskose_coredump_mark: processes are marked in their coredump_filter, too
 	Journal     string    // toskose_journal: folder of the journal; empty: kept in memory
 	Documents   string    // toskose_documents: folder of the documents that the unit keeps for the manager
-	Output      Output    `json:",omitempty"` // toskose_output: already that of each Program without its own
+	Output      Output    `json:",omitempty"` // toskose_output: already the default of each Program
 	Job         *spec.Job `json:",omitempty"` // of the container's document, or toskose_job; nil: operations run on request
 }
 
-// LogToSyslog stands for /dev/log in the place of a file.
+// LogToSyslog is the log file name that selects /dev/log.
 const LogToSyslog = "syslog"
 
 // LogLevel is a loglevel by Supervisor's names.
@@ -113,7 +112,7 @@ type UnixServer struct {
 	Section      string
 	File         string
 	Mode         uint32 // permission bits of the socket
-	Owner        *User  // nil: that of [supervisord]; its GID is the group after the colon, if one was given
+	Owner        *User  // nil: the user of [supervisord]; its GID is the group after the colon, if one was given
 	Username     string
 	Password     string
 	AuthRequired bool
@@ -150,7 +149,7 @@ type Component struct {
 	Files    string             // a digest of its files, which other files make another configuration by
 }
 
-// Autorestart says whether a process that exits while RUNNING is restarted.
+// Autorestart determines whether a process that exits while RUNNING is restarted.
 type Autorestart string
 
 // The values of autorestart.
@@ -175,7 +174,7 @@ type Program struct {
 	Socket    *Socket  `json:",omitempty"` // its standard input, of an [fcgi-program:x]
 	ServerURL string   // empty: AUTO
 
-	// Environment is that of [supervisord] and the program's own, which takes
+	// Environment combines the environments of [supervisord] and of the program, which takes
 	// precedence. It does not include what the unit itself inherited.
 	Environment map[string]string
 
@@ -203,7 +202,7 @@ type Program struct {
 	SecretEnv    map[string]string  `json:",omitempty"` // other variables, with the file that has the value
 	Timeout      time.Duration      // of one run; 0: any time
 	Ready        *Ready             `json:",omitempty"` // nil: ready when startsecs have passed
-	Essential    bool               `json:",omitempty"` // the container ends with it
+	Essential    bool               `json:",omitempty"` // the container exits when it does
 	After        []string           `json:",omitempty"` // full names of the processes that it starts after, Requires among them
 	Requires     []string           `json:",omitempty"` // of these, the ones that it is started and stopped with
 	Output       Output             `json:",omitempty"` // its copy in the container's output
@@ -212,35 +211,36 @@ type Program struct {
 // FullName is GROUP:NAME.
 func (p *Program) FullName() string { return p.Group + ":" + p.Name }
 
-// OneShot reports whether the program is meant to end by itself, so that what
-// comes after it waits for its end.
+// OneShot reports whether the program is expected to exit, so that programs ordered after it wait
+// for its exit.
 func (p *Program) OneShot() bool {
 	return p.Autorestart == RestartNever && p.StartSecs == 0 && p.Ready == nil
 }
 
-// LogKind says where a stream of a process goes.
+// LogKind is the destination of an output stream.
 type LogKind int
 
 // The kinds of logs.
 const (
-	LogAuto LogKind = iota // a file of its own in childlogdir, named when the unit starts
+	LogAuto LogKind = iota // a separate file in childlogdir, named when the unit starts
 	LogNone                // nowhere
 	LogFile                // to Path
 )
 
-// Log is where one output stream of a process goes.
+// Log is the log of an output stream of a process.
 type Log struct {
 	Kind     LogKind
 	Path     string // of LogFile; /dev/stdout and /dev/stderr are the unit's own
 	MaxBytes int64  // 0: never rotated
 	Backups  int    // 0: truncated instead
 
-	CaptureMaxBytes int64 // of what is captured for listeners; 0: nothing is
+	CaptureMaxBytes int64 // limit of output captured for listeners; 0: none
 	EventsEnabled   bool  // PROCESS_LOG events
 	Syslog          bool  // a copy to /dev/log, where that exists
 }
 
-// User is who a process runs as, as /etc/passwd and /etc/group have it.
+// User is the user that a process runs as, with its groups, according to /etc/passwd and
+// /etc/group.
 type User struct {
 	Name   string // empty: a number that /etc/passwd does not have
 	UID    int

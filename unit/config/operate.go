@@ -1,7 +1,7 @@
 package config
 
-// Output says whether and how the output of programs is copied to the container's
-// own output.
+// Output determines whether and how the output of programs is copied to the container's own
+// output.
 type Output string
 
 // The values of toskose_output.
@@ -39,12 +39,12 @@ func (s *scope) copies(p *Program) {
 	}
 }
 
-// TLS are the files that make an [inet_http_server] speak TLS. They are read
-// when the unit starts, and again when they have changed.
+// TLS names the files for TLS of an [inet_http_server]. They are read when the unit starts, and
+// again when they change.
 type TLS struct {
 	Cert     string // toskose_tls_cert: the certificate and those between it and the root, PEM
 	Key      string // toskose_tls_key: its private key, PEM
-	ClientCA string // toskose_tls_client_ca: who signs clients' certificates, PEM; empty: clients need none
+	ClientCA string // toskose_tls_client_ca: authorities of clients' certificates, PEM; empty: clients need none
 }
 
 // tls reads the keys of TLS. It does not open the files: a configuration may be

@@ -12,8 +12,8 @@ const (
 	keyRequires = "toskose_requires"
 )
 
-// tie is what a program's keys say of its order. What they name is known only when
-// all sections are read.
+// tie holds the ordering keys of a program. The names in them are resolved when all sections are
+// read.
 type tie struct {
 	scope           scope
 	program         string // its full name
@@ -82,7 +82,7 @@ func (p *parser) resolveOrder() {
 	p.refuseCycles(graph)
 }
 
-// everyGroup returns the groups, those of event listeners among them.
+// everyGroup returns all groups, including the groups of event listeners.
 func (c *Config) everyGroup() []*Group {
 	var all []*Group
 	for i := range c.Groups {

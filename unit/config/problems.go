@@ -35,8 +35,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Warning is about something that Supervisor silently ignores, such as an unknown
-// key. A configuration with warnings is valid.
+// Warning reports a setting that Supervisor silently ignores, such as an unknown key. A
+// configuration with warnings is valid.
 type Warning Problem
 
 // String returns `file:line: sentence`.

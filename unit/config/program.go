@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// maxProcs bounds numprocs, so that a typo does not exhaust the memory.
+// maxProcs limits numprocs, so that a typo does not exhaust the memory.
 const maxProcs = 10000
 
 // programs returns the processes of a [program:x] or [eventlistener:x] section. If

@@ -19,14 +19,13 @@ const (
 	leastReadyInterval   = 10 * time.Millisecond
 )
 
-// Ready says when a started program is ready: when all conditions given here are
-// met.
+// Ready defines when a started program is ready: when all of these checks pass.
 type Ready struct {
 	TCP      string   // host:port that accepts; empty: not checked
 	HTTP     string   // http:// address that answers with a status from 200 to 399; empty: not checked
 	Argv     []string // the words of a command that exits with 0; nil: none
 	Log      string   // a regular expression that a line of its output matches; empty: not checked
-	Notify   bool     // it says so itself (sd_notify(3))
+	Notify   bool     // it reports readiness itself (sd_notify(3))
 	Timeout  time.Duration
 	Interval time.Duration // between two attempts of TCP, HTTP and the command
 }

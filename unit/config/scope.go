@@ -24,14 +24,14 @@ type parser struct {
 	env    map[string]string // for %(ENV_x)s
 	users  *users
 	config *Config
-	digest hash.Hash // of what was read
+	digest hash.Hash // of the files read
 
-	container *spec.Container // the document beside the main file; empty: there is none
+	container *spec.Container // the document beside the main file; empty: none
 	ties      []tie
 }
 
-// scope reads the keys of one section, with the names that expand in it. A wrong
-// value is reported, and replaced by the default.
+// scope reads the keys of one section, with the names that expand in it. It reports an invalid
+// value and uses the default instead.
 type scope struct {
 	*parser
 	sec   *section
@@ -69,8 +69,8 @@ func (s *scope) accept(keys ...string) {
 	}
 }
 
-// written returns a key's text as in the file. Only this goes into messages: what it
-// expands to may be a secret of the environment.
+// written returns a key's text as in the file. Messages contain only this text: its expansion may
+// contain a secret of the environment.
 func (s *scope) written(key string) (*value, bool) {
 	s.used[key] = true
 	return s.doc.lookup(s.sec, key)
@@ -299,7 +299,7 @@ func (s *scope) finish() {
 	}
 }
 
-// checkName returns what is wrong with the name of a process or group.
+// checkName returns the error in the name of a process or group, or "".
 func checkName(name string) string {
 	switch {
 	case name == "":

@@ -64,10 +64,10 @@ func (p *parser) supervisord(sec *section) {
 	}
 }
 
-// commandLine stands for the file of an overridden value in messages.
+// commandLine is the file name of overridden values in messages.
 const commandLine = "command line"
 
-// override sets what the command line says of [supervisord].
+// override sets the values of [supervisord] given on the command line.
 func (p *parser) override(sec *section) {
 	for key, text := range p.o.Overrides {
 		sec.keys[key] = &value{text: strings.ReplaceAll(text, "%", "%%"), file: commandLine, lines: []int{0}, here: p.o.Dir}
@@ -140,8 +140,8 @@ func portNumber(text string) (int, bool) {
 	return port, 1 <= port && port <= 65535
 }
 
-// credentials reads who may call. With toskose_auth=required either part may be
-// missing: the environment has it.
+// credentials reads the user name and password of clients. With toskose_auth=required, either may
+// be missing: the environment then sets it.
 func (s *scope) credentials() (username, password string, required bool) {
 	if text, ok := s.text("toskose_auth"); ok {
 		required = text == "required"

@@ -63,7 +63,7 @@ func (s *scope) toskose(p *Program, grouped bool, count int) {
 	}
 }
 
-// operation checks what makes a program an operation.
+// operation checks the keys of a program that is an operation.
 func (s *scope) operation(p *Program, count int) {
 	switch p.Kind {
 	case protocol.KindRun, protocol.KindStart, protocol.KindStop, protocol.KindNone:
@@ -119,7 +119,7 @@ func (s *scope) timeout() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// json decodes a value strictly, and reports where it is wrong.
+// json decodes a value strictly, and reports the position of an error.
 func (s *scope) json(key, text string, into any) bool {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()

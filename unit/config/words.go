@@ -57,8 +57,8 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\
 // pairs reads KEY=value,KEY2="value 2" by the rules that Supervisor inherits from
 // Python's shlex in its non-POSIX mode: a value with characters other than letters,
 // digits and `_/.+-():` needs quotes, quotes of either kind are stripped from both
-// ends, and there is no escape. odd are the keys whose value ends at a character
-// other than a comma, which Supervisor takes for one. No error contains a value.
+// ends, and there is no escape. odd lists the keys whose value is followed by a
+// character other than a comma, which Supervisor treats as a comma. No error contains a value.
 func pairs(text string) (set map[string]string, odd []string, err error) {
 	tokens, err := oldShlex(text)
 	if err != nil {

@@ -30,8 +30,8 @@ type Places struct {
 // answering is how long a cluster that was not asked for may take.
 const answering = 10 * time.Second
 
-// All returns what runs, and why one could not look somewhere. If that is everywhere, or
-// where Target is, it is an error.
+// All returns the running applications, and the problems of places that could not be searched. It
+// fails if no place, or not the one in Target, could be searched.
 func (p Places) All(ctx context.Context) (all []running.Application, problems []error, err error) {
 	all = []running.Application{}
 	if p.Namespace != "" {
@@ -68,8 +68,8 @@ func (p Places) All(ctx context.Context) (all []running.Application, problems []
 	return all, problems, nil
 }
 
-// folder returns the one that an application was deployed from; empty: nobody knows. One of
-// its name may be of another namespace.
+// folder returns the folder that an application was deployed from, or "" if it is unknown. A
+// folder recorded for the name may belong to another namespace.
 func (p Places) folder(a running.Application) string {
 	dir := contexts.DeployedFrom(p.Environ, a.Name)
 	if a.Target == deploy.Kubernetes && dir != "" {
@@ -80,7 +80,7 @@ func (p Places) folder(a running.Application) string {
 	return dir
 }
 
-// engine returns what runs on the engine and in its swarm.
+// engine returns the applications that run on the engine and in its swarm.
 func (p Places) engine(ctx context.Context) ([]running.Application, error) {
 	docker, err := p.Connect()
 	if err != nil {
@@ -97,7 +97,7 @@ func (p Places) engine(ctx context.Context) ([]running.Application, error) {
 	return wanted, err
 }
 
-// Named returns the application of a name. The error says which there are.
+// Named returns the application with a name. The error lists the running ones.
 func (p Places) Named(ctx context.Context, name string) (running.Application, error) {
 	all, problems, err := p.All(ctx)
 	if err != nil {

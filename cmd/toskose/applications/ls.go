@@ -61,5 +61,5 @@ func table(w io.Writer, all []running.Application) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d/%d\t%s\t%s\n", visible.Text(a.Name), a.Target, a.Up, a.Of, visible.Text(manager), visible.Text(cmp.Or(a.Dir, "-")))
 	}
-	_ = t.Flush() // what cannot be printed is nobody's to know
+	_ = t.Flush() // output errors are ignored
 }

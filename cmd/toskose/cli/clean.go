@@ -9,10 +9,9 @@ import (
 	"github.com/toskose/toskose/internal/visible"
 )
 
-// Clean returns a writer for text that may contain what others have written: names, log
-// lines, error messages. It replaces everything that would make a terminal do something
-// else than show it: control characters, escape sequences, marks that change the direction
-// of a text. Line ends and tabs stay.
+// Clean returns a writer for untrusted text: names, log lines, error messages. It replaces
+// everything that a terminal would interpret instead of displaying: control characters, escape
+// sequences and bidirectional marks. Line ends and tabs stay.
 func Clean(w io.Writer) io.Writer {
 	if cleaned, ok := w.(*cleaner); ok {
 		return cleaned
@@ -43,8 +42,8 @@ func (c *cleaner) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// WriteJSON writes a value for programs, in one line or with an indent. Characters that a
-// terminal does not show are written as escapes, so that the value stays the same.
+// WriteJSON writes a value as JSON, in one line or indented. It escapes characters that a terminal
+// does not display, which keeps the value unchanged.
 func WriteJSON(w io.Writer, value any, indent string) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -1,5 +1,5 @@
-// Package cli is what the commands of toskose have in common: where they print,
-// how their arguments are checked, and the code that the program exits with.
+// Package cli is shared by the commands of toskose: output streams, checks of arguments, and exit
+// codes.
 package cli
 
 import (
@@ -36,7 +36,7 @@ func (e UsageError) Error() string { return e.err.Error() }
 
 func (e UsageError) Unwrap() error { return e.err }
 
-// ExitError is an error for which the program exits with a code of its own.
+// ExitError is an error with a specific exit code.
 type ExitError struct {
 	Err  error
 	Code int

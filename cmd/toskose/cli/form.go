@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Form is the flag that says in which form a command prints; it implements
-// [pflag.Value].
+// Form is the flag for the output format of a command; it implements [pflag.Value].
 type Form string
 
 // The forms.
@@ -22,7 +21,7 @@ func (f *Form) String() string { return string(*f) }
 // Type is how the help calls the flag's value.
 func (*Form) Type() string { return "FORM" }
 
-// Set refuses what is no form.
+// Set rejects unknown forms.
 func (f *Form) Set(text string) error {
 	if form := Form(text); form != FormTable && form != FormJSON {
 		return fmt.Errorf("it is %s or %s", FormTable, FormJSON)

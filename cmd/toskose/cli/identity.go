@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Identity returns who runs this process: USER@HOST.
+// Identity returns USER@HOST for this process.
 func Identity() string {
 	name, host := "somebody", "somewhere"
 	if u, err := user.Current(); err == nil {
@@ -20,7 +20,7 @@ func Identity() string {
 	return name + "@" + host
 }
 
-// Line returns a command with its arguments and without its flags, for people.
+// Line returns a command with its arguments but without its flags, for display.
 func Line(cmd *cobra.Command, args []string) string {
 	return strings.Join(append([]string{cmd.CommandPath()}, args...), " ")
 }

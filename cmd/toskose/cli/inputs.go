@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/tosca"
 )
 
-// MaxFile bounds a file that a command reads as a whole.
+// MaxFile is the maximum size of a file that a command reads into memory.
 const MaxFile = 32 << 20
 
 // UnopenedError is an input that cannot be opened.
@@ -35,8 +35,8 @@ func ReadFile(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxFile+1))
 }
 
-// Inputs parses what --input was given: NAME=VALUE, or NAME=@FILE for what a file
-// holds. A value is a string, or a tosca.Secret that came from a file.
+// Inputs parses the arguments of --input: NAME=VALUE, or NAME=@FILE for the content of a file. A
+// value is a string, or a tosca.Secret if it comes from a file.
 func Inputs(pairs []string) (map[string]any, error) {
 	inputs := map[string]any{}
 	for _, pair := range pairs {

@@ -10,13 +10,13 @@ import (
 	"github.com/toskose/toskose/packager/endpoint"
 )
 
-// Chosen is the manager that a command asks.
+// Chosen is the manager that a command uses.
 type Chosen struct {
 	endpoint.Access
-	Source string // for people: a folder or a context
+	Source string // for display: a folder or a context
 }
 
-// NotFoundError is why nothing says which manager to ask.
+// NotFoundError reports why no manager could be chosen.
 type NotFoundError struct{ err error }
 
 func (e *NotFoundError) Error() string {
@@ -83,8 +83,8 @@ func Deployed(environ []string, name, dir string) error {
 	return err
 }
 
-// DeployedFrom returns the folder that an application was deployed from, as its context
-// has it; empty: nobody knows.
+// DeployedFrom returns the folder that an application was deployed from, according to its context,
+// or "" if it is unknown.
 func DeployedFrom(environ []string, name string) string {
 	store, err := Find(environ)
 	if err != nil {
@@ -121,9 +121,9 @@ func Undeployed(environ []string, dir string) error {
 	return nil
 }
 
-// Folder returns the folder of an application that no argument names: the working directory,
-// if one was packaged there, or that of the context that the environment names or that is in
-// use.
+// Folder returns the folder of the application if no argument names one: the working directory, if
+// it contains a packaged application, or the folder of the context that the environment names or
+// that is in use.
 func Folder(environ []string) (string, error) {
 	if _, err := endpoint.Of("."); err == nil {
 		return ".", nil

@@ -39,7 +39,7 @@ these themselves.`,
 	return cmd
 }
 
-// keeper is what the commands share.
+// keeper holds the state that the commands share.
 type keeper struct {
 	streams cli.Streams
 	environ []string
@@ -75,10 +75,10 @@ func printContexts(w io.Writer, all []listed) {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", mark, c.Name, cmp.Or(c.Manager, "-"), cmp.Or(c.User, "-"), cmp.Or(c.Dir, "-"))
 	}
-	_ = table.Flush() // who reads no longer needs no table
+	_ = table.Flush() // the reader may have closed the output
 }
 
-// listed is a context as it is shown.
+// listed is a context in the output.
 type listed struct {
 	Name    string `json:"name"`
 	Current bool   `json:"current"`
@@ -161,7 +161,7 @@ func (k *keeper) show() *cobra.Command {
 			if l.Context, err = store.Get(name); err != nil {
 				return err
 			}
-			current, _ := store.Current() // none is no error here
+			current, _ := store.Current() // no current context is valid here
 			l.Current = current == name
 			return cli.WriteJSON(k.streams.Out, l, "  ")
 		},

@@ -34,7 +34,7 @@ func (c *Context) register(cmd *cobra.Command) {
 	_ = cmd.MarkFlagDirname("dir")
 }
 
-// complete checks a context, and makes its paths those of any working directory.
+// complete checks a context and makes its paths absolute.
 func (c *Context) complete() (err error) {
 	login := c.User != "" && c.PasswordFile != "" || c.TokenFile != "" || c.Cert != ""
 	switch {
@@ -74,7 +74,8 @@ func (c *Context) checkManager() error {
 	return nil
 }
 
-// check reports whether a manager can be asked so, and whether nobody else can.
+// check verifies that the context's credentials are usable and that other users cannot read their
+// files.
 func (c *Context) check() error {
 	at, err := c.Access()
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *Context) check() error {
 		}
 	}
 	for _, file := range []string{c.PasswordFile, c.TokenFile, c.Key} {
-		if file == "" || runtime.GOOS == "windows" { // which has no such modes
+		if file == "" || runtime.GOOS == "windows" { // Windows has no such modes
 			continue
 		}
 		info, err := os.Stat(file)

@@ -1,5 +1,5 @@
-// Package contexts gives names to managers: where each is and how to ask it, in
-// files of the user's, so that commands find an application from any folder.
+// Package contexts stores named managers, with their addresses and credentials, in files of the
+// user, so that commands find an application from any folder.
 package contexts
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/toskose/toskose/packager/endpoint"
 )
 
-// Context is how a manager is asked.
+// Context defines access to a manager.
 type Context struct {
-	// Dir is the folder that its application was packaged in. It says the rest,
-	// unless that is given.
+	// Dir is the folder that its application was packaged in. It provides the defaults of the
+	// other fields.
 	Dir          string `yaml:"dir,omitempty" json:"dir,omitempty"`
 	Manager      string `yaml:"manager,omitempty" json:"manager,omitempty"` // URL
 	User         string `yaml:"user,omitempty" json:"user,omitempty"`
@@ -35,11 +35,11 @@ type Context struct {
 	CA   string `yaml:"ca,omitempty" json:"ca,omitempty"`
 	Cert string `yaml:"cert,omitempty" json:"cert,omitempty"`
 	Key  string `yaml:"key,omitempty" json:"key,omitempty"`
-	// ServerName is what the manager's certificate is for, where it is not the URL's host.
+	// ServerName is the name in the manager's certificate, if it differs from the URL's host.
 	ServerName string `yaml:"server_name,omitempty" json:"server_name,omitempty"`
 }
 
-// Access returns where the manager is, and who may ask it.
+// Access returns the manager's address and the credentials for it.
 func (c Context) Access() (at endpoint.Access, err error) {
 	if c.Dir != "" {
 		if at, err = endpoint.Of(c.Dir); err != nil {
@@ -62,8 +62,8 @@ func (c Context) Access() (at endpoint.Access, err error) {
 	return at, nil
 }
 
-// Store is the folder of a user's contexts: a file for each, so that commands at the
-// same time do not undo each other's changes, and one with the current name.
+// Store is the folder of a user's contexts: one file for each, so that concurrent commands do not
+// overwrite each other's changes, and one file with the current name.
 type Store struct{ dir string }
 
 // Find returns the store of a process with an environment, which need not exist yet.
@@ -86,8 +86,8 @@ func Find(environ []string) (Store, error) {
 	return Store{}, errors.New("there is no place for contexts: set TOSKOSE_CONFIG to a folder")
 }
 
-// Mounted is where containers of this user's applications mount their secrets on a single
-// engine; empty: there is no place for it.
+// Mounted returns the folder whose secrets the containers of this user's applications mount on a
+// single engine, or "" if there is no configuration folder.
 func Mounted(environ []string) string {
 	store, err := Find(environ)
 	if err != nil {
@@ -96,8 +96,7 @@ func Mounted(environ []string) string {
 	return filepath.Join(store.dir, "mounted")
 }
 
-// variable returns what an environment has by a name; of several the last, as os/exec
-// has it.
+// variable returns the value of an environment variable. As in os/exec, the last definition wins.
 func variable(environ []string, name string) string {
 	for _, pair := range slices.Backward(environ) {
 		if key, value, _ := strings.Cut(pair, "="); key == name || runtime.GOOS == "windows" && strings.EqualFold(key, name) {
@@ -220,7 +219,7 @@ func (s Store) Use(name string) error {
 	return nil
 }
 
-// Current returns the name of the context in use; ErrNone if there is none.
+// Current returns the name of the context in use, or ErrNone.
 func (s Store) Current() (string, error) {
 	text, err := os.ReadFile(s.currentFile())
 	switch {
@@ -232,7 +231,8 @@ func (s Store) Current() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// write replaces a file as a whole. Nobody else may read it: it says where passwords are.
+// write replaces a file atomically. Other users cannot read it: it contains the paths of
+// passwords.
 func write(file string, text []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -247,7 +247,7 @@ func write(file string, text []byte) error {
 		err = os.Rename(next.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(next.Name()) // the first error says more
+		_ = os.Remove(next.Name()) // the first error is more useful
 	}
 	return err
 }

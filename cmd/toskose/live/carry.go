@@ -65,7 +65,7 @@ func (c *Carry) Before(ctx context.Context, at endpoint.Access) {
 	c.app = app
 }
 
-// After restores at the new manager what the units have lost.
+// After restores the lost state of the units at the new manager.
 func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
 	switch {
 	case at.Password == "" && c.Up:
@@ -150,8 +150,8 @@ func (c *Carry) rollBack(ctx context.Context, manager *client.Client, now client
 	return nil
 }
 
-// Back restores at the previous version's manager what the units have lost, when that
-// version is deployed again.
+// Back restores the lost state of the units at the previous version's manager when that version is
+// deployed again.
 func (c *Carry) Back(ctx context.Context, at endpoint.Access) error {
 	again := *c
 	again.Up = false

@@ -41,7 +41,7 @@ follow again.`,
 				}
 				err := c.Follow(ctx, since, print, func(err error) { s.say("%v; trying again", err) })
 				if ctx.Err() != nil {
-					return nil //nolint:nilerr // an interrupt is how it ends
+					return nil //nolint:nilerr // an interrupt is the normal end
 				}
 				return err
 			})

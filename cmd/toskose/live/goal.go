@@ -156,7 +156,7 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 	})
 }
 
-// tell prints the progress of a goal, beside the JSON for programs.
+// tell prints the progress of a goal, even with JSON output.
 func (w *waiting) tell(line string) {
 	if w.output == cli.FormJSON {
 		w.say("%s", line)
@@ -165,7 +165,7 @@ func (w *waiting) tell(line string) {
 	}
 }
 
-// printGoal prints a goal for people.
+// printGoal prints a goal as text.
 func printGoal(w io.Writer, g client.Goal) {
 	switch {
 	case g.State == "" && len(g.States) == 0 && !g.Default:

@@ -17,8 +17,8 @@ import (
 	"github.com/toskose/toskose/packager/endpoint"
 )
 
-// Commands returns the commands of a process with an environment. They print to
-// streams; messages for people are suppressed while quiet is true.
+// Commands returns the commands of a process with the given environment. They print to streams;
+// they suppress messages for people while quiet is true.
 func Commands(streams cli.Streams, environ []string, quiet *bool) []*cobra.Command {
 	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal, newRun, newRestart, newWait, newEvents, newLogs, newHistory, newTop}
 	commands := make([]*cobra.Command, 0, len(all))

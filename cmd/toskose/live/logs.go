@@ -76,7 +76,7 @@ func logNames(app client.App, args []string) []string {
 	return all
 }
 
-// check parses the times, and refuses what the manager would refuse.
+// check parses the times, and rejects values that the manager would reject.
 func (l *logging) check(now time.Time) error {
 	for _, t := range []struct {
 		flag, text string
@@ -126,7 +126,7 @@ func (l *logging) print(cmd *cobra.Command) error {
 		}
 		err := c.FollowLogs(ctx, l.query, each, func(err error) { l.say("%v; trying again", err) })
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // an interrupt is how it ends
+			return nil //nolint:nilerr // an interrupt is the normal end
 		}
 		return err
 	})
@@ -139,7 +139,7 @@ func (l *logging) printJSON(line client.LogLine) error {
 	return cli.WriteJSON(l.streams.Out, line, "")
 }
 
-// printer prints lines for people, with the replica if a component has several.
+// printer prints lines as text, with the replica if a component has several.
 func (l *logging) printer(app client.App) func(client.LogLine) error {
 	several := map[string]bool{}
 	for _, c := range app.Components {

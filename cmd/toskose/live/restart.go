@@ -89,13 +89,13 @@ func onlyStarts(of client.Component, replica string) bool {
 	return allows(allowed, "start") && !allows(allowed, "stop")
 }
 
-// Release ends the hold that a stop has put on a component, unless it was on hold before.
+// Release ends the hold that a stop placed on a component, unless it was on hold before.
 func Release(ctx context.Context, c *client.Client, name string, before client.Goal) error {
 	return release(ctx, c, name, before)
 }
 
-// release ends the hold that the stop of a restart has put on a component. Its start does not
-// end the hold if another replica has not reached the goal.
+// release ends the hold that the stop of a restart placed on a component. A start does not end the
+// hold if another replica has not reached the goal.
 func release(ctx context.Context, c *client.Client, name string, before client.Goal) error {
 	if _, was := before.Holds[name]; was {
 		return nil

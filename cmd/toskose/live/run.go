@@ -93,7 +93,8 @@ func newRun(s *session) *cobra.Command {
 	return cmd
 }
 
-// ofTask refuses the flags of an operation with a task, and those of a task with an operation.
+// ofTask rejects flags for operations if a task is run, and flags for tasks if an operation is
+// run.
 func ofTask(cmd *cobra.Command, task bool) error {
 	if !task && cmd.Flags().Changed("again") {
 		return cli.Misuse(errors.New("--again is for a task, without an OPERATION"))
@@ -106,7 +107,7 @@ func ofTask(cmd *cobra.Command, task bool) error {
 	return nil
 }
 
-// overridden returns the inputs that --input was given, all of which are strings.
+// overridden returns the values of --input, all of which must be strings.
 func overridden(pairs []string) (map[string]string, error) {
 	given, err := cli.Inputs(pairs)
 	if err != nil || len(given) == 0 {

@@ -85,8 +85,8 @@ func inTheWay(ctx context.Context, c *client.Client, name string, t *client.Task
 	return all
 }
 
-// ended returns an error with the exit code of a failed task: that of its first failed index,
-// 128+n after signal n, else 1.
+// ended returns an error with the exit code of a failed task: the exit code of its first failed
+// index, 128+n after signal n, else 1.
 func ended(name string, t *client.Task) error {
 	if t.Phase != client.TaskFailed {
 		return nil
@@ -122,7 +122,7 @@ func counted(t *client.Task, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// nextTry is the time until the next attempt; empty: there is none.
+// nextTry returns the time until the next attempt, or "" if there is none.
 func nextTry(until, now time.Time) string {
 	switch left := until.Sub(now); {
 	case until.IsZero():

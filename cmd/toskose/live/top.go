@@ -16,14 +16,14 @@ import (
 	"github.com/toskose/toskose/manager/client"
 )
 
-// usage is what a component uses on a replica.
+// usage is the resource usage of a component on a replica.
 type usage struct {
 	Node      string           `json:"node"`
 	Component string           `json:"component"` // empty: processes of none
 	Replica   string           `json:"replica"`
 	State     string           `json:"state,omitempty"`
 	Problem   string           `json:"problem,omitempty"`
-	CPU       float64          `json:"cpu_percent"` // of one processor, between two looks
+	CPU       float64          `json:"cpu_percent"` // of one processor, between two measurements
 	Seconds   float64          `json:"cpu_seconds"`
 	Memory    int64            `json:"memory_bytes"`
 	Processes []client.Process `json:"processes"`
@@ -50,7 +50,7 @@ after the other. -o json has each process.`,
 			return s.Ask(func(c *client.Client) error {
 				err := s.top(ctx, c, names, follow, interval)
 				if follow && ctx.Err() != nil {
-					return nil //nolint:nilerr // an interrupt is how it ends
+					return nil //nolint:nilerr // an interrupt is the normal end
 				}
 				return err
 			})
@@ -203,7 +203,7 @@ func printUsage(w io.Writer, all []usage) {
 	table.Flush()
 }
 
-// amount writes a number of bytes for people.
+// amount formats a number of bytes.
 func amount(n int64) string {
 	const units = "KMGT"
 	size, unit := float64(n), -1

@@ -103,7 +103,7 @@ func awaitStates(ctx context.Context, c *client.Client, names []string, state st
 // waited has the states to wait for, by name.
 type waited struct{ nodes, components map[string]string }
 
-// missed lists what is not in its state.
+// missed lists the nodes and components that have not reached their state.
 func (w waited) missed(app client.App) (all []string) {
 	for _, n := range app.Nodes {
 		if want := w.nodes[n.Name]; want != "" && n.State != want {
@@ -156,8 +156,8 @@ func isNode(app client.App, name string) bool {
 	return slices.ContainsFunc(app.Nodes, func(n client.Node) bool { return n.Name == name })
 }
 
-// concerned returns the targets that a name stands for: a component or the components of a
-// container, without their dependencies; for a group, its own members.
+// concerned returns the targets of a name: the component itself or the components of a container,
+// without their dependencies; for a group, only its direct members.
 func concerned(app client.App, name string, targets map[string]string, own bool) map[string]string {
 	of := map[string]string{}
 	known := isNode(app, name)

@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// names are those of targets, for people.
+// names are the display names of the targets.
 var names = map[release.Target]string{release.Compose: "Compose", release.Swarm: "a Swarm", release.Kubernetes: "Kubernetes"}
 
 // basis is the target that folders are compared for, and why, to be printed after its name.
@@ -19,14 +19,14 @@ type basis struct {
 	why    string
 }
 
-// compared chooses what folders are compared for. With one folder it is what deploy chooses,
-// as what runs is looked for there.
+// compared chooses the target to compare folders for. With one folder, it is the target that
+// deploy would choose, since the command compares the folder with the application running there.
 func (t *target) compared(ctx context.Context, engine Engine, dirs []string) basis {
 	if t.opts.Target != "" {
 		return basis{target: release.Target(t.opts.Target)}
 	}
 	for _, dir := range slices.Backward(dirs) {
-		if only := release.TargetOf(dir); only != release.Compose { // which other files are beside
+		if only := release.TargetOf(dir); only != release.Compose { // the folder has the files of another target
 			return basis{target: only}
 		}
 	}
@@ -46,7 +46,7 @@ func (t *target) compared(ctx context.Context, engine Engine, dirs []string) bas
 // answering is how long an engine may take to say whether it is in a swarm.
 const answering = 10 * time.Second
 
-// state is what matters of an engine.
+// state is the state of an engine that determines the target.
 type state struct {
 	ID      string // empty: it does not answer
 	inSwarm bool

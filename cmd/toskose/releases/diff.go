@@ -69,7 +69,7 @@ func difference(from, to string, by release.Target) (release.Diff, error) {
 	return release.Compare(a, b), nil
 }
 
-// running returns where the files are of what is deployed of a folder's application.
+// running returns the folder with the files of the deployed version of a folder's application.
 func (t *target) running(cmd *cobra.Command, engine Engine, dir string) (string, error) {
 	all, err := t.deployed(cmd, engine, dir)
 	if err != nil {
@@ -97,7 +97,7 @@ func printHost(w io.Writer, all []release.HostUse) {
 	}
 }
 
-// printDiff prints a table for each kind of thing that differs, and what is used of the host.
+// printDiff prints a table for each kind of resource that differs, and the paths used on the host.
 func printDiff(w io.Writer, d release.Diff, why string) {
 	defer printHost(w, d.Host)
 	if d.Same() {
@@ -137,7 +137,8 @@ func printDiff(w io.Writer, d release.Diff, why string) {
 	}
 }
 
-// printChanges prints a line for each change of one thing, or one line.
+// printChanges prints a line for each change of a resource, or one line if it was added or
+// removed.
 func printChanges(w io.Writer, name, change string, all []release.Change) {
 	if len(all) == 0 {
 		fmt.Fprintf(w, "%s\t%s\t\t\t\n", visible.Text(name), change)

@@ -1,5 +1,5 @@
-// Package releases has the commands that compare what was packaged and list what was
-// deployed. It starts no goroutines.
+// Package releases provides the commands that compare packaged releases and list deployed ones. It
+// starts no goroutines.
 package releases
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Engine is how the commands come to an engine: what they need of the flags that all share.
+// Engine provides access to an engine, according to the flags that all commands share.
 type Engine struct {
 	Connect func() (*client.Client, error)
 	Environ func() []string // of Docker's and Kubernetes' commands
@@ -31,7 +31,7 @@ func Commands(streams cli.Streams, engine Engine) []*cobra.Command {
 	return []*cobra.Command{newRelease(streams, engine), newDiff(streams, engine)}
 }
 
-// target says where an application is deployed.
+// target selects the deployment target of an application.
 type target struct{ opts deploy.Options }
 
 func (t *target) register(cmd *cobra.Command) {
@@ -39,7 +39,7 @@ func (t *target) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.opts.Context, "context", "", "kubectl context of the cluster (default: the current one)")
 }
 
-// deployed finds what was deployed of the application of a folder.
+// deployed returns the deployed releases of a folder's application.
 func (t *target) deployed(cmd *cobra.Command, engine Engine, dir string) (deploy.Deployed, error) {
 	if err := t.opts.Validate(); err != nil {
 		return deploy.Deployed{}, cli.Misuse(err)
@@ -54,7 +54,7 @@ func (t *target) deployed(cmd *cobra.Command, engine Engine, dir string) (deploy
 	return deploy.Releases(cmd.Context(), docker, opts)
 }
 
-// listed is what `toskose release` prints.
+// listed is the output of `toskose release`.
 type listed struct {
 	Application string            `json:"application"`
 	Releases    []release.Record  `json:"releases"` // the newest first: it is deployed

@@ -139,7 +139,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 	return c.replace(ctx)
 }
 
-// folder finds what an argument names.
+// folder returns the folder that the argument names, or else the folder of the context.
 func (c *command) folder(args []string) (string, error) {
 	dir := ""
 	switch {
@@ -159,7 +159,7 @@ func (c *command) folder(args []string) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// replace replaces the secrets, or goes on with that.
+// replace replaces the secrets, or resumes an interrupted replacement.
 func (c *command) replace(ctx context.Context) error {
 	opts := c.rotate
 	opts.Random, opts.Now, opts.Poll, opts.Say = rand.Reader, time.Now(), 100*time.Millisecond, c.say
@@ -210,14 +210,15 @@ func (c *command) replace(ctx context.Context) error {
 	return nil
 }
 
-// say prints a line for people.
+// say prints a message.
 func (c *command) say(line string) {
 	if !*c.quiet {
 		fmt.Fprintln(c.streams.Out, visible.Lines(line))
 	}
 }
 
-// ask asks the manager what it and its units use, by what the folder has at that time.
+// ask queries the manager for the secrets in use by it and its units, with the credentials in the
+// folder at that time.
 func ask(ctx context.Context, running *deploy.Running) (rotate.State, error) {
 	at, err := running.Access(ctx)
 	if err != nil {

@@ -38,7 +38,7 @@ func (s swarm) jobs(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// components asks the manager about components, with the folder's current credentials.
+// components queries the manager for components, with the folder's current credentials.
 type components struct{ running *deploy.Running }
 
 func (c components) client(ctx context.Context) (*manager.Client, error) {
@@ -65,7 +65,7 @@ func (c components) Drain(ctx context.Context, node string) (waits []string, err
 	return waiting(now), err
 }
 
-// waiting lists what keeps a drained node busy.
+// waiting lists the activities that keep a drained node busy.
 func waiting(now manager.Drain) (waits []string) {
 	for _, x := range now.Underway {
 		waits = append(waits, fmt.Sprintf("%s of %s runs", x.Operation, x.Component))

@@ -15,8 +15,8 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// place is where the users are: in the folder of an application, or in a file that is
-// somebody else's secret.
+// place is the location of the users: the folder of an application, or a file managed elsewhere as
+// a secret.
 type place struct{ dir, file string }
 
 func (p *place) path() string {
@@ -70,7 +70,7 @@ func (p *place) parse(data []byte) (users.List, error) {
 	return l, nil
 }
 
-// change changes the users, and says what makes it count. Who else changes them waits.
+// change changes the users and prints how the change takes effect. Concurrent changes wait.
 func (s *session) change(how func(*users.List) error) (err error) {
 	f, err := s.open()
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *place) open() (*os.File, error) {
 	if p.file != "" {
 		mode |= os.O_CREATE
 	}
-	f, err := os.OpenFile(p.path(), mode, 0o600) // a file that is there keeps its mode
+	f, err := os.OpenFile(p.path(), mode, 0o600) // an existing file keeps its mode
 	if err != nil {
 		return nil, p.unread(err)
 	}

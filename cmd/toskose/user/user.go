@@ -1,5 +1,5 @@
-// Package user has the commands that change who may use an application's manager. They
-// change a file; it is the manager that reads it again. They start no goroutines.
+// Package user provides the commands that manage the users of an application's manager. They
+// change a file that the manager reloads. They start no goroutines.
 package user
 
 import (
@@ -17,8 +17,9 @@ import (
 	"github.com/toskose/toskose/manager/users"
 )
 
-// Command returns `toskose user`. What is only for people it prints nowhere while quiet
-// is true. Mounted is where containers of a single engine mount secrets; empty: in their folders.
+// Command returns `toskose user`. It suppresses messages for people while quiet is true. mounted
+// is the folder for secrets that containers on a single engine mount; empty: the folders of their
+// applications.
 func Command(streams cli.Streams, quiet *bool, mounted string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
@@ -40,7 +41,7 @@ toskose.yml names is not among them, and may do everything.`,
 	return cmd
 }
 
-// session is what the commands share.
+// session holds the state that the commands share.
 type session struct {
 	place
 	streams cli.Streams
@@ -48,7 +49,7 @@ type session struct {
 	mounted string
 }
 
-// say prints a line for people.
+// say prints a message.
 func (s *session) say(format string, args ...any) {
 	if !*s.quiet {
 		fmt.Fprintf(s.streams.Err, format+"\n", args...)
@@ -94,7 +95,8 @@ func fromStdin(cmd *cobra.Command, stdin *bool) {
 	cmd.Flags().BoolVar(stdin, "password-stdin", false, "read the password from the standard input (default: one is generated and printed)")
 }
 
-// withPassword changes the users by a password, which is printed if nobody chose it.
+// withPassword changes the users with a password from stdin, or with a generated one, which it
+// prints.
 func (s *session) withPassword(stdin bool, change func(*users.List, string) error) error {
 	password := rand.Text()
 	if stdin {
@@ -152,7 +154,7 @@ func newRm(s *session) *cobra.Command {
 	}
 }
 
-// listed is a user without what nobody needs to see.
+// listed is a user in the output of ls.
 type listed struct {
 	Name string     `json:"name"`
 	Role users.Role `json:"role"`
@@ -189,7 +191,7 @@ func printUsers(w io.Writer, all []listed) {
 	for _, u := range all {
 		fmt.Fprintf(table, "%s\t%s\n", u.Name, u.Role)
 	}
-	_ = table.Flush() // who reads no longer needs no table
+	_ = table.Flush() // the reader may have closed the output
 }
 
 func roles() []string {

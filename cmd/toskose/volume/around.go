@@ -16,22 +16,22 @@ import (
 	"github.com/toskose/toskose/packager/volumes"
 )
 
-// stopped is what was stopped, and has to be started again.
+// stopped lists everything that was stopped and must be started again.
 type stopped struct {
 	s          *session
 	p          place
-	manager    string // its URL; empty: nobody has said
+	manager    string // its URL; empty: not given
 	goal       client.Goal
 	components []client.Component // in the order in which they were stopped
 	containers []volumes.User
-	lease      *lease // nil: nothing would start them meanwhile, or nothing was stopped
+	lease      *lease // nil: no goal would start them meanwhile, or none was stopped
 }
 
 // startingAgain is how long that may take.
 const startingAgain = 5 * time.Minute
 
-// around calls a function while what uses the volumes is stopped, if it is to be, and starts
-// all of it again, whatever comes.
+// around calls a function while all users of the volumes are stopped, if --stop is given, and
+// starts them again even if the function fails.
 func (s *session) around(ctx context.Context, p place, all []volumes.Volume, flags copying, do func(context.Context) error) (err error) {
 	if !flags.stop {
 		return do(ctx)
@@ -72,8 +72,8 @@ func (w *stopped) ask(ctx context.Context, f func(*client.Client) error) error {
 	return m.Ask(f)
 }
 
-// stop stops the components of the containers that have the volumes. A container that has
-// none is stopped itself.
+// stop stops the components of the containers that mount the volumes. It stops a container without
+// components itself.
 func (w *stopped) stop(ctx context.Context, all []volumes.Volume, lost context.CancelCauseFunc) error {
 	var users []volumes.User
 	for _, v := range all {
@@ -206,8 +206,8 @@ func (w *stopped) run(ctx context.Context, c *client.Client, of client.Component
 	return nil
 }
 
-// startOne starts a component. It is refused while nothing offers what it requires, which
-// starts again at the same time, and while its stop, which was interrupted, is not done.
+// startOne starts a component. It retries while the start is refused: until the components that it
+// requires have started again, and until its interrupted stop has finished.
 func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Component) error {
 	for {
 		err := w.run(ctx, c, of, "start")
@@ -218,9 +218,9 @@ func (w *stopped) startOne(ctx context.Context, c *client.Client, of client.Comp
 		switch i := slices.IndexFunc(now.Components, func(o client.Component) bool { return o.Name == of.Name }); {
 		case asked != nil || i < 0:
 			return err
-		case slices.ContainsFunc(now.Components[i].Replicas, func(r client.Replica) bool { return r.Executing != "" }): // such as its stop
+		case slices.ContainsFunc(now.Components[i].Replicas, func(r client.Replica) bool { return r.Executing != "" }): // for example its stop
 		case slices.ContainsFunc(now.Components[i].Allowed, isStop):
-			return nil // it was not stopped, or somebody else has started it
+			return nil // it was not stopped, or another client has started it
 		case refused(err, ":not-allowed"): // nor will it be
 			return err
 		}

@@ -166,7 +166,7 @@ func (s *session) load(ctx context.Context, p place, path string, flags copying)
 	return nil
 }
 
-// loadAll restores volumes, and says of each which data it has.
+// loadAll restores volumes, and prints for each which data it contains.
 func (s *session) loadAll(ctx context.Context, p place, f *os.File, all []volumes.Volume, sizes map[string]volumes.Size) error {
 	var done []string
 	for _, v := range all {
@@ -193,7 +193,7 @@ func (s *session) loadAll(ctx context.Context, p place, f *os.File, all []volume
 	return nil
 }
 
-// sayEarlier says which data an earlier restore has left whose command was killed.
+// sayEarlier prints which data the volume contains after an earlier restore was killed.
 func (s *session) sayEarlier(v volumes.Volume, has tree.Data) {
 	switch has {
 	case tree.Old:
@@ -215,7 +215,7 @@ func (s *session) finishRestores(ctx context.Context, p place, all []volumes.Vol
 	return nil
 }
 
-// tidy undoes what killed commands have left.
+// tidy undoes the partial changes of killed commands.
 func (s *session) tidy(ctx context.Context, p place) error {
 	started, err := p.Tidy(ctx)
 	for _, name := range started {

@@ -20,13 +20,13 @@ const (
 	renewal   = 15 * time.Second
 )
 
-// stopID begins the ids of the executions by which components are stopped: they show, where
-// there is no goal, which components a killed command has left stopped.
+// stopID is the prefix of the ids of executions that stop components. Without a goal, these ids
+// show which components a killed command has left stopped.
 const stopID = "volume-stop-"
 
 var errLeaseLost = errors.New("the manager could not be reached for a minute, so that it may have started the components again")
 
-// lease keeps the goal from starting components, until it ends.
+// lease prevents the goal from starting components until it expires.
 type lease struct {
 	id         string
 	components []string
@@ -34,8 +34,9 @@ type lease struct {
 	stopped    chan struct{}
 }
 
-// hold begins a lease on components, and renews it until it is ended. Where it is lost, lost
-// is called. A manager of an earlier release has no leases: then it is nil.
+// hold begins a lease on components, and renews it until it is released. It calls lost if the
+// lease expires. With a manager of an earlier release, which has no leases, or without a goal,
+// there is no lease.
 func (w *stopped) hold(ctx context.Context, c *client.Client, components []string, lost context.CancelCauseFunc) error {
 	l := &lease{id: "volume-" + strings.ToLower(rand.Text()), components: components, stopped: make(chan struct{})}
 	now, err := c.Lease(ctx, l.id, components, leaseTime)
@@ -59,8 +60,8 @@ func (w *stopped) hold(ctx context.Context, c *client.Client, components []strin
 	return nil
 }
 
-// renew renews a lease. It is lost where the manager answers that it had ended, or does not
-// answer for as long as it lasts.
+// renew renews a lease. The lease is lost if the manager reports that it had expired, or does not
+// answer for the duration of a lease.
 func (w *stopped) renew(ctx context.Context, l *lease, lost context.CancelCauseFunc) {
 	ticker := time.NewTicker(renewal)
 	defer ticker.Stop()
@@ -111,8 +112,8 @@ func (l *lease) end() {
 	<-l.stopped
 }
 
-// leftStopped returns the components that a killed command has left stopped, where no goal
-// starts them: the last execution of each is the stop of such a command.
+// leftStopped returns the components that a killed command has left stopped, if no goal starts
+// them: the last execution of each is the stop of such a command.
 func leftStopped(ctx context.Context, c *client.Client, app client.App) ([]client.Component, error) {
 	var all []client.Component
 	for _, of := range slices.Backward(app.Components) {

@@ -10,8 +10,8 @@ import (
 	"github.com/toskose/toskose/packager/volumes"
 )
 
-// checkLeftOut lists what a backup lacks, and what is not known of it. The error names what
-// was not allowed.
+// checkLeftOut prints the entries that a backup omits or may contain in part. It fails if the user
+// did not allow all omissions.
 func (s *session) checkLeftOut(path string, all []volumes.Volume, copied map[string]volumes.Copied, allowed []string) error {
 	lacks := 0
 	for _, v := range all {
@@ -44,8 +44,8 @@ func (s *session) warn(format string, args ...any) {
 	fmt.Fprintln(s.streams.Err, visible.Lines(fmt.Sprintf(format, args...)))
 }
 
-// quoted is a name as it is printed, and as --allow-left-out takes it: itself, or in quotes
-// where a terminal would not show it as it is.
+// quoted returns a name in the form in which it is printed and --allow-left-out accepts it: in
+// quotes if a terminal would not display it unchanged.
 func quoted(name string) string {
 	if q := strconv.QuoteToGraphic(name); q != `"`+name+`"` {
 		return q

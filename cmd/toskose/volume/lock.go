@@ -36,8 +36,8 @@ func locksOnEngine(docker *client.Client, app string) func(context.Context) ([]l
 	}
 }
 
-// exclusively calls a function while the application is locked. The context that the function gets ends when a
-// lock is lost.
+// exclusively calls a function while the application is locked. The context of the function ends
+// if a lock is lost.
 func (s *session) exclusively(ctx context.Context, p place, l locking, do func(context.Context) error) error {
 	stores, err := p.locks(ctx)
 	if err != nil {

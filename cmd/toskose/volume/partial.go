@@ -8,8 +8,8 @@ import (
 	"regexp"
 )
 
-// whole writes a file that is there when all of it is written. It is of mode 0600. A file that
-// a killed command has written in part is removed.
+// whole writes a file atomically, with mode 0600. A file that a killed command wrote in part is
+// removed.
 func whole(path string, write func(*os.File) error) error {
 	f, err := createPartial(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func whole(path string, write func(*os.File) error) error {
 	return err
 }
 
-// createPartial makes a locked file beside another one.
+// createPartial creates a locked temporary file in the folder of path.
 func createPartial(path string) (*os.File, error) {
 	if err := removePartial(path); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func createPartial(path string) (*os.File, error) {
 	}
 }
 
-// removePartial removes the files that killed commands have left beside a file: those that no
-// process has locked.
+// removePartial removes the partial files that killed commands left next to a file. Partial files
+// in use are locked.
 func removePartial(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

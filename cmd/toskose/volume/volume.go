@@ -56,7 +56,7 @@ func (s *session) complete(cmd *cobra.Command, args []string, begun string) ([]s
 	return contexts.Completion(s.environ)(cmd, args, begun)
 }
 
-// session is what the commands share.
+// session holds the state that the commands share.
 type session struct {
 	streams cli.Streams
 	environ []string
@@ -111,10 +111,10 @@ func table(w io.Writer, all []volumes.Volume) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", visible.Text(v.Name), visible.Text(strings.Join(machines, ", ")), visible.Text(cmp.Or(strings.Join(users, ", "), "-")))
 	}
-	_ = t.Flush() // what cannot be printed is nobody's to know
+	_ = t.Flush() // output errors are ignored
 }
 
-// chosen returns the volumes that a command is for, all of which can be copied from here.
+// chosen returns the volumes selected by name; all of them can be copied from this machine.
 func chosen(ctx context.Context, p place, names []string) ([]volumes.Volume, error) {
 	all, err := p.List(ctx)
 	if err != nil {

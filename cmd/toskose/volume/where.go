@@ -31,10 +31,10 @@ func (f *where) register(cmd *cobra.Command) {
 // place is where an application's volumes are.
 type place struct {
 	volumes.Place
-	app, dir  string // the folder is empty where nobody knows it
-	name      string // for people
+	app, dir  string // the folder is empty if it is unknown
+	name      string // for display
 	onCluster bool
-	unasked   bool // nothing says how the manager there is asked
+	unasked   bool // no access to the manager is known
 	locks     func(context.Context) ([]lock.Store, error)
 }
 
@@ -102,8 +102,8 @@ func (s *session) inNamespace(p place, namespace string) place {
 // answering is how long a cluster may take that was not asked for.
 const answering = 10 * time.Second
 
-// find returns the namespace that has the volumes of an application; empty: the engine has
-// them, or nobody.
+// find returns the namespace with the volumes of an application, or "" if the engine has them or
+// none exist.
 func (s *session) find(ctx context.Context, app string) (string, error) {
 	if s.where.namespace != "" {
 		return s.where.namespace, nil
@@ -131,7 +131,7 @@ func (s *session) find(ctx context.Context, app string) (string, error) {
 	return namespaces[0], nil
 }
 
-// choose chooses between the engine and the cluster, neither of which was asked for.
+// choose chooses between the engine and the cluster if the user named neither.
 func (s *session) choose(ctx context.Context, app string, namespaces []string, unknown error) (string, error) {
 	var here []volumes.Volume
 	failed := s.onEngine(place{app: app}, func(p place) (err error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// passwords are the credentials of a toskose.yml, each for one registry, before
-// those that others have.
+// passwords holds the registry credentials of a toskose.yml; they take precedence over the
+// credentials in others.
 type passwords struct {
 	known  []password
 	others authn.Keychain
@@ -25,8 +25,8 @@ type password struct{ registry, user, text string }
 
 var _ authn.ContextKeychain = passwords{}
 
-// WithPasswords makes a keychain that knows the registry_password of images.
-// Its user is what the image's path begins with.
+// WithPasswords returns a keychain with the registry_password of each image. The user name is the
+// first element of the image's path.
 func WithPasswords(others authn.Keychain, images []packager.Image) authn.Keychain {
 	p := passwords{others: others}
 	for _, i := range images {
@@ -49,8 +49,8 @@ func (p passwords) Resolve(target authn.Resource) (authn.Authenticator, error) {
 	return p.ResolveContext(context.Background(), target)
 }
 
-// ResolveContext implements authn.ContextKeychain: of a registry's passwords,
-// that of the user whose image it is comes first.
+// ResolveContext implements authn.ContextKeychain. If a registry has several passwords, the
+// password of the image's user comes first.
 func (p passwords) ResolveContext(ctx context.Context, target authn.Resource) (authn.Authenticator, error) {
 	var best *password
 	for i, k := range p.known {
@@ -71,8 +71,7 @@ func (p passwords) ResolveContext(ctx context.Context, target authn.Resource) (a
 	return authn.Resolve(ctx, p.others, target)
 }
 
-// credentials returns those for an image's registry, in the form in which an
-// engine takes them.
+// credentials returns the credentials for an image's registry, in the engine's encoding.
 func (e *Engine) credentials(ctx context.Context, ref string) (string, error) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package docker has a Docker engine pull, build, load, name, push and remove
-// images. A goroutine that writes to the engine ends before the call does.
+// Package docker pulls, builds, loads, tags, pushes and removes images with a Docker engine. A
+// goroutine that writes to the engine ends before the call returns.
 package docker
 
 import (
@@ -34,19 +34,19 @@ func (e *Engine) platform(p v1.Platform) string {
 	return ""
 }
 
-// cleaning is how long an engine has, after an interruption, to answer and to
-// remove what must not be left.
+// cleaning is how long the engine may take after an interruption to answer and to remove partial
+// results.
 const cleaning = time.Minute
 
-// Lasting is for what an engine has to finish, as it makes what it was asked
-// for, whether or not somebody waits: it ends a minute after ctx.
+// Lasting returns a context for work that the engine completes even if the caller stops waiting:
+// it ends a minute after ctx.
 func Lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cleaning, cancel) })
 	return last, func() { stop(); cancel() }
 }
 
-// ID returns the id of an image, or nothing where the engine has none.
+// ID returns the id of an image, or "" if the engine does not have it.
 func (e *Engine) ID(ctx context.Context, ref string) string {
 	has, err := e.Client.ImageInspect(ctx, ref)
 	if err != nil {
@@ -82,9 +82,9 @@ func (e *Engine) Discard(ctx context.Context, id string) {
 	}
 }
 
-// RemoveReplaced removes the image that had a name before, so that building
-// again and again fills no disk. One that is in use, has another name or lacks
-// the label with that value stays.
+// RemoveReplaced removes the image that previously had a name, so that repeated builds do not fill
+// the disk. It keeps an image that is in use, that has another name, or whose label has another
+// value.
 func (e *Engine) RemoveReplaced(ctx context.Context, id, label, value string) {
 	if id == "" {
 		return

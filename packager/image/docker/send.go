@@ -18,11 +18,10 @@ import (
 // builds is how often an image is built whose layers another removes meanwhile.
 const builds = 4
 
-// Build builds an image by the classic builder, which every engine has, from a
-// context of about total bytes, as it is written. each gets the lines of the
-// builder, with the number of the step that one begins, otherwise 0. The image
-// gets its name last, so that an engine which builds on after an interruption
-// moves no name.
+// Build builds an image with the classic builder, which every engine has. It streams a context of
+// about total bytes. It calls each with the lines of the builder, and with the number of the step
+// that a line starts, otherwise 0. It tags the image last, so that an interrupted build that
+// continues in the engine does not move the tag.
 func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, each func(step int, line string)) error {
 	opts.Version, opts.Remove, opts.ForceRemove, opts.Platform = build.BuilderV1, true, true, e.platform(platform)
 	for left := builds - 1; ; left-- {
@@ -37,8 +36,8 @@ func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, o
 	}
 }
 
-// lostALayer tells whether a build failed by an image that had no name: the
-// engine goes on with one of an earlier build, which it lets another remove.
+// lostALayer reports whether a build failed because an unnamed image was missing: the engine
+// continues from an image of an earlier build, which another client may remove meanwhile.
 func lostALayer(err error) bool {
 	said := strings.ToLower(err.Error())
 	return strings.Contains(said, "sha256:") && slices.ContainsFunc([]string{"no such image", "unable to find image", "failed to get digest"},
@@ -71,23 +70,23 @@ func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOp
 	return id, err
 }
 
-// stepOf reads what the engine says when it begins a step of a Dockerfile.
+// stepOf parses the line that the engine prints at the start of a Dockerfile step.
 func stepOf(text string) (step, of int) {
-	if n, _ := fmt.Sscanf(text, "Step %d/%d", &step, &of); n < 2 { // what does not fit is something else
+	if n, _ := fmt.Sscanf(text, "Step %d/%d", &step, &of); n < 2 { // not the start of a step
 		return 0, 0
 	}
 	return step, of
 }
 
-// Load loads an image from an archive, as it is written, and returns the id by
-// which the engine knows it: id, if it names no other. An engine that was sent
-// all of it finishes what it began, whether or not somebody waits: so an
-// interruption breaks off what is sent, or else the answer is waited for.
+// Load loads an image from an archive while write writes it, and returns the image's id in the
+// engine: id, unless the engine reports another. Once the engine has received all of the archive,
+// it completes the load even if the client disconnects. Therefore an interruption stops the
+// transfer, or waits for the answer once the transfer is complete.
 func (e *Engine) Load(ctx context.Context, name, id string, write func(context.Context, io.Writer) error) (string, error) {
 	out := e.send(ctx, event.Event{Image: name}, write)
 	last, cancel := Lasting(ctx)
 	defer cancel()
-	// It never fails, as below, and does nothing where all was written.
+	// CloseWithError never fails, and has no effect once all was written.
 	defer context.AfterFunc(ctx, func() { _ = out.writer.CloseWithError(ctx.Err()) })()
 	answer, err := e.Client.ImageLoad(last, out, client.ImageLoadWithQuiet(true))
 	if err == nil {
@@ -108,14 +107,14 @@ func (e *Engine) Load(ctx context.Context, name, id string, write func(context.C
 	return id, err
 }
 
-// upload is what an engine reads while it is written.
+// upload is a stream that one goroutine writes and the engine reads.
 type upload struct {
 	*io.PipeReader
 	writer  *io.PipeWriter
 	written chan error
 }
 
-// send begins to write what an engine reads. end has to be called.
+// send starts to write the stream that an engine reads. The caller must call end.
 func (e *Engine) send(ctx context.Context, what event.Event, write func(context.Context, io.Writer) error) *upload {
 	what.State = event.Sending
 	u := &upload{written: make(chan error, 1)}
@@ -128,8 +127,8 @@ func (e *Engine) send(ctx context.Context, what event.Event, write func(context.
 	return u
 }
 
-// end ends the writer where the engine read no further, and returns the error
-// of what was to be written: what the engine says follows from it.
+// end stops the writer if the engine stopped reading, and returns the writer's error: the engine's
+// error is a consequence of it.
 func (u *upload) end() error {
 	_ = u.Close() // never fails, by its documentation
 	if err := <-u.written; !errors.Is(err, io.ErrClosedPipe) {

@@ -86,7 +86,7 @@ func (e *Engine) Pull(ctx context.Context, ref string, platform v1.Platform) err
 	return e.transfer(stream, ref, event.Pulling)
 }
 
-// Digest has the engine ask a registry by what digest it has an image.
+// Digest returns a registry's digest of an image, queried by the engine.
 func (e *Engine) Digest(ctx context.Context, ref string) (string, error) {
 	auth, err := e.credentials(ctx, ref)
 	if err != nil {
@@ -137,8 +137,7 @@ func (e *Engine) push(ctx context.Context, name string) error {
 	}
 }
 
-// refused reports whether trying again is in vain. An engine passes on what the
-// registry said as text.
+// refused reports whether a retry cannot succeed. An engine passes on a registry's error as text.
 func refused(err error) bool {
 	text := strings.ToLower(err.Error())
 	for _, word := range []string{"denied", "unauthorized", "authentication required", "no basic auth", "forbidden", "does not exist", "no such host", "canceled"} {

@@ -20,8 +20,8 @@ import (
 	"github.com/toskose/toskose/packager/internal/files"
 )
 
-// Context is a Dockerfile of an archive with its folder, without what a
-// .dockerignore there names.
+// Context is a Dockerfile of an archive with its folder, without the files that its .dockerignore
+// excludes.
 type Context struct {
 	File    string // the Dockerfile's name in its folder
 	Tree    layer.Tree

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// parents returns the images that a Dockerfile is built from, as far as can be
-// known without building: those of FROM and of COPY --from that are not stages of
-// its own. Where a name depends on a build argument, its default counts.
+// parents returns the images that a Dockerfile is built from, as far as they are known before the
+// build: the images of FROM and of COPY --from, except the Dockerfile's own stages. A build
+// argument in a name has its default value.
 func parents(dockerfile string) []string {
 	var all []string
 	stages, defaults := map[string]bool{}, map[string]string{}
@@ -49,8 +49,8 @@ func parents(dockerfile string) []string {
 
 var escapeDirective = regexp.MustCompile("(?i)^#[ \t]*escape[ \t]*=[ \t]*([\\\\`])[ \t]*$")
 
-// instructions splits a Dockerfile into the words of its instructions: comments
-// are left out, and lines that go on are joined.
+// instructions splits a Dockerfile into the words of its instructions, without comments and with
+// continued lines joined.
 func instructions(dockerfile string) [][]string {
 	var all [][]string
 	escape, line, first := `\`, "", true
@@ -78,8 +78,8 @@ func instructions(dockerfile string) [][]string {
 	return all
 }
 
-// expand returns the value of what stands between the braces of ${NAME},
-// ${NAME:-DEFAULT} and ${NAME:+OTHER}.
+// expand returns the value of the text between the braces of ${NAME}, ${NAME:-DEFAULT} and
+// ${NAME:+OTHER}.
 func expand(values map[string]string, text string) string {
 	name, other, ok := strings.Cut(text, ":")
 	value := values[name]

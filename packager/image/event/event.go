@@ -1,5 +1,5 @@
-// Package event says what happens to images: to programs as events, to people
-// as lines. It starts no goroutine.
+// Package event reports the progress of images: as events for programs, as lines for people. It
+// starts no goroutine.
 package event
 
 import (
@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// The states of an image: what is being done to it, and then what it has become.
+// The states of an image: the current step, and then the result.
 const (
 	Pulling  = "pulling"  // by the engine
 	Packing  = "packing"  // its files are read, to know the layers they make
@@ -25,7 +25,7 @@ const (
 	Pushed    = "pushed"
 	Context   = "context" // its build context is left
 	Planned   = "planned" // by a dry run
-	Pinned    = "pinned"  // the name is known by which manifests have it
+	Pinned    = "pinned"  // the name used in manifests is known
 	Warning   = "warning" // something about it may be wrong
 )
 
@@ -33,7 +33,7 @@ const (
 type Event struct {
 	Image     string           `json:"image,omitempty"`
 	State     string           `json:"state,omitempty"`
-	Text      string           `json:"text,omitempty"`        // the line for people; empty: it only comes along
+	Text      string           `json:"text,omitempty"`        // the line for people; empty: progress only
 	Done      int64            `json:"done_bytes,omitempty"`  // of Total
 	Total     int64            `json:"total_bytes,omitempty"` // 0: not known
 	Step      int              `json:"step,omitempty"`        // of Steps
@@ -42,14 +42,14 @@ type Event struct {
 	Pinned    string           `json:"pinned,omitempty"` // the name that manifests have for it, which stays the same image
 	Platforms []string         `json:"platforms,omitempty"`
 	Seconds   float64          `json:"seconds,omitempty"`
-	Grows     map[string]int64 `json:"grows_bytes,omitempty"` // what it is more than its base, by layer
+	Grows     map[string]int64 `json:"grows_bytes,omitempty"` // size added to the base, by layer
 }
 
-// Log passes on what happens, one event at a time.
+// Log reports progress, one event at a time.
 type Log struct {
 	Events func(Event) // takes all events; may be nil
 	Lines  io.Writer   // gets the lines of events, unless there is Events; may be nil
-	Debug  io.Writer   // gets all that the engine says; may be nil
+	Debug  io.Writer   // gets the output of the engine; may be nil
 
 	mu sync.Mutex
 }
@@ -66,14 +66,13 @@ func (l *Log) Send(e Event) {
 	}
 }
 
-// Line passes on an event with a line for people, which begins with the image.
+// Line reports an event with a line for people, which starts with the image's name.
 func (l *Log) Line(e Event, format string, args ...any) {
 	e.Text = e.Image + ": " + fmt.Sprintf(format, args...)
 	l.Send(e)
 }
 
-// Transferred passes on how far a transfer is, with a line for people at each
-// quarter.
+// Transferred reports the progress of a transfer, with a line for people at each quarter.
 func (l *Log) Transferred(e Event, quarters *Quarters) {
 	if at, ok := quarters.next(e.Done, e.Total); ok {
 		l.Line(e, "%s, %d%% of %s", e.State, at, Bytes(e.Total))
@@ -82,7 +81,7 @@ func (l *Log) Transferred(e Event, quarters *Quarters) {
 	l.Send(e)
 }
 
-// Debugf writes to Debug, in whole lines.
+// Debugf writes complete lines to Debug.
 func (l *Log) Debugf(format string, args ...any) {
 	if l.Debug == nil {
 		return
@@ -92,8 +91,8 @@ func (l *Log) Debugf(format string, args ...any) {
 	fmt.Fprintln(l.Debug, strings.TrimSuffix(fmt.Sprintf(format, args...), "\n"))
 }
 
-// Writer wraps a writer so that e is passed on, with how much was written, at
-// each hundredth of its total and no oftener than each megabyte.
+// Writer wraps a writer to report e with the number of bytes written, at each hundredth of the
+// total but not more often than each megabyte.
 func (l *Log) Writer(w io.Writer, e Event) io.Writer {
 	return &countingWriter{w: w, event: e, send: l.Send, each: max(1<<20, e.Total/100)}
 }
@@ -120,7 +119,7 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 type Quarters struct{ last int64 }
 
 func (q *Quarters) next(done, total int64) (percent int64, ok bool) {
-	const least = 1 << 20 // what is smaller takes no time
+	const least = 1 << 20 // smaller transfers are fast
 	if total < least {
 		return 0, false
 	}

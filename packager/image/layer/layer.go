@@ -1,6 +1,5 @@
-// Package layer makes layers of files: tars with the same bytes whoever makes
-// them, compressed where somebody wants that. The goroutine of a layer that is
-// read ends with its reader.
+// Package layer makes layers from files: reproducible tar archives, compressed on request. The
+// goroutine of a layer being read ends when its reader is closed.
 package layer
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// sum is a digest of what was written to it.
+// sum returns the digest of the data written to h.
 func sum(h hash.Hash) v1.Hash {
 	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(h.Sum(nil))}
 }
@@ -32,9 +31,8 @@ type Blob struct {
 	DiffID v1.Hash
 }
 
-// Compress compresses what write writes into a temporary file and computes the
-// digests of both on the way: whatever its size, nothing of it is kept in
-// memory.
+// Compress compresses the output of write into a temporary file and computes the digests of the
+// plain and the compressed data on the way. It streams the data.
 func Compress(folder *Temp, write func(io.Writer) error) (b Blob, err error) {
 	f, err := folder.file("layer-")
 	if err != nil {
@@ -67,7 +65,7 @@ func Compress(folder *Temp, write func(io.Writer) error) (b Blob, err error) {
 	return Blob{Path: f.Name(), Digest: sum(packed), Size: int64(n), DiffID: sum(plain)}, nil
 }
 
-// Packed is the compressed side of a layer, made when it is asked for.
+// Packed is the compressed form of a layer, made on demand.
 type Packed func() (Blob, error)
 
 // Digest implements v1.Layer.
@@ -94,8 +92,8 @@ func (p Packed) Compressed() (io.ReadCloser, error) {
 // MediaType implements v1.Layer.
 func (p Packed) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
 
-// Layer is a layer that is made of a tree, when it is needed: an engine takes
-// the tree as it is, a registry and a layout want it compressed.
+// Layer is a layer made of a tree on demand: an engine takes the tree uncompressed, a registry and
+// a layout take it compressed.
 type Layer struct {
 	Packed
 	Tree Tree
@@ -106,8 +104,7 @@ type Layer struct {
 
 var _ v1.Layer = (*Layer)(nil)
 
-// New makes a layer. Where it goes compressed, it is read once for both of its
-// digests.
+// New returns a layer. A compressed layer is read once for both of its digests.
 func New(ctx context.Context, folder *Temp, t Tree, compressed bool) *Layer {
 	l := &Layer{Tree: t, ctx: ctx}
 	l.Packed = sync.OnceValues(func() (Blob, error) {
@@ -135,8 +132,8 @@ func (l *Layer) Uncompressed() (io.ReadCloser, error) {
 	return r, nil
 }
 
-// Names are those of the layers that images get: Toskose's own binary, where
-// one is put in, and the application's files.
+// Names are the names of the layers added to images: Toskose's binary, where needed, and the
+// application's files.
 var Names = []string{"toskose", "application"}
 
 // Temp is a folder for temporary files, which is made when the first is.
@@ -161,9 +158,9 @@ func (t *Temp) file(pattern string) (*os.File, error) {
 	return os.CreateTemp(t.dir, pattern)
 }
 
-// Remove removes the folder and all that is in it, when nobody makes files any more.
+// Remove removes the folder and its contents. No files may be created afterwards.
 func (t *Temp) Remove() {
 	if t.dir != "" {
-		_ = os.RemoveAll(t.dir) // what stays is the system's to remove
+		_ = os.RemoveAll(t.dir) // the system cleans its temporary folder
 	}
 }

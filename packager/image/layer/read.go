@@ -34,8 +34,8 @@ func ReadFile(ctx context.Context, layers []v1.Layer, name string) (io.Reader, e
 	return nil, fs.ErrNotExist
 }
 
-// readFile reads a file of a layer, and reports whether the layer hides those
-// below it (image-spec, layer.md, whiteouts).
+// readFile reads a file of a layer, and reports whether the layer hides the file in lower layers
+// (image-spec, layer.md, whiteouts).
 func readFile(ctx context.Context, l v1.Layer, name string) (data []byte, hidden bool, err error) {
 	r, err := l.Uncompressed()
 	if err != nil {
@@ -60,7 +60,7 @@ func readFile(ctx context.Context, l v1.Layer, name string) (data []byte, hidden
 	}
 }
 
-// hides reports whether an entry of a layer removes what lower ones have at name.
+// hides reports whether an entry of a layer removes name from lower layers.
 func hides(at, name string) bool {
 	dir, file := path.Split(at)
 	if file == ".wh..wh..opq" {

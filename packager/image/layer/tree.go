@@ -16,12 +16,12 @@ import (
 	"github.com/toskose/toskose/packager/internal/files"
 )
 
-// Epoch is the time of all files and images, so that the same input makes the
-// same bytes. It is the earliest that a zip can hold.
+// Epoch is the time of all files and images, for reproducible output. It is the earliest time that
+// a zip can represent.
 var Epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// The bits of a file's type that an engine writes into the mode of a layer's
-// entries, beside those of archive/tar.
+// File type bits that an engine adds to the mode of a layer's entries; archive/tar does not set
+// them.
 const (
 	typeFile   = 0o100000
 	typeFolder = 0o040000
@@ -37,11 +37,11 @@ type Entry struct {
 	Open func() (io.ReadCloser, error) // nil of a folder
 }
 
-// Tree is what one layer adds to an image: parents come before what is in
-// them, in the order of a walk through folders.
+// Tree holds the files that one layer adds to an image. Each folder comes before its contents, in
+// the order of fs.WalkDir.
 type Tree []Entry
 
-// Data is a file of root's with the given contents.
+// Data returns a file with the given contents, owned by root.
 func Data(name string, mode int64, data []byte) Entry {
 	return Entry{Name: name, Mode: mode, Size: int64(len(data)), Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(data)), nil
@@ -96,15 +96,14 @@ func (t Tree) WriteTar(ctx context.Context, w io.Writer) error {
 	return tw.Close()
 }
 
-// block is what a tar consists of.
+// block is the block size of a tar archive.
 const block = 512
 
-// piece is how much is written to a file at a time. As all pieces have the same
-// length, each begins where a page does: what the kernel would copy by itself is
-// behind a header and does not, which takes it half as long again.
+// piece is the size of writes to a file. Equal pieces keep every write aligned to a page. A direct
+// copy by the kernel would start behind a tar header, unaligned, and take 1.5 times as long.
 const piece = 256 << 10
 
-// WriteFile writes the same bytes as WriteTar to a file, whole or not at all.
+// WriteFile writes the same bytes as WriteTar to a file, atomically.
 func (t Tree) WriteFile(ctx context.Context, path string) error {
 	return files.Create(path, func(f *os.File) error {
 		w := bufio.NewWriterSize(f, piece)
@@ -115,7 +114,7 @@ func (t Tree) WriteFile(ctx context.Context, path string) error {
 	})
 }
 
-// AddTo adds the file to a tar. It has to have the size that the entry says.
+// AddTo adds the file to a tar. Its size must equal the entry's Size.
 func (e *Entry) AddTo(ctx context.Context, tw *tar.Writer) error {
 	if err := tw.WriteHeader(e.header()); err != nil || e.Dir {
 		return err
@@ -183,7 +182,7 @@ func (t Tree) Bytes() int64 {
 	return total
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -191,7 +190,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Stoppable is a reader that ends with its context.
+// Stoppable returns a reader that fails once its context is done.
 func Stoppable(ctx context.Context, r io.Reader) io.Reader { return &stoppable{ctx, r} }
 
 type stoppable struct {

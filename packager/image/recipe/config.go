@@ -13,8 +13,7 @@ import (
 	"github.com/toskose/toskose/packager/image/layer"
 )
 
-// Config is the base's with what has to be different: the same that the
-// Dockerfile says.
+// Config returns the base's configuration with the same changes as the Dockerfile.
 func (i *Image) Config() *v1.ConfigFile {
 	c := i.Base.Config.DeepCopy()
 	c.Created = v1.Time{Time: layer.Epoch}
@@ -59,8 +58,8 @@ func setEnv(env []string, name, value string) []string {
 	return append(env, name+"="+value)
 }
 
-// signal is the STOPSIGNAL to set: units and managers end on TERM, whatever
-// the base had.
+// signal returns the STOPSIGNAL to set: units and managers exit on TERM, so the base's signal must
+// be replaced.
 func (i *Image) signal() string {
 	if s := i.Base.Config.Config.StopSignal; s == "" || s == "SIGTERM" {
 		return ""
@@ -68,7 +67,8 @@ func (i *Image) signal() string {
 	return "SIGTERM"
 }
 
-// labels are the plan's, and what the base would run by itself.
+// labels returns the plan's labels and, with a unit, labels with the base's entry point and
+// command.
 func (i *Image) labels() map[string]string {
 	labels := maps.Clone(i.Plan.Labels)
 	if labels == nil {
@@ -83,7 +83,7 @@ func (i *Image) labels() map[string]string {
 	} {
 		if len(words) > 0 {
 			text, err := json.Marshal(words)
-			if err == nil { // there is no list of words that it cannot encode
+			if err == nil { // every list of words can be encoded
 				labels[label] = string(text)
 			}
 		}
@@ -91,9 +91,8 @@ func (i *Image) labels() map[string]string {
 	return labels
 }
 
-// baseCommand is a script that runs what the base runs by itself, with other
-// arguments if it is given any, as the engine would; nil where that is
-// nothing.
+// baseCommand returns a script that runs the base's entry point with the base's command or, as the
+// engine would, with the given arguments. It returns nil if the base has no command.
 func baseCommand(c v1.Config) []byte {
 	if len(c.Entrypoint)+len(c.Cmd) == 0 {
 		return nil

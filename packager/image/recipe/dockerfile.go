@@ -75,8 +75,8 @@ func (w *Folders) Write(ctx context.Context, i *Image, dir string) error {
 	return nil
 }
 
-// CommonSteps is how many steps of a Dockerfile are those of all images on its
-// base: down to the binary.
+// CommonSteps returns the number of Dockerfile steps that all images on the same base share: the
+// steps up to the binary.
 func (i *Image) CommonSteps(dockerfile string) int {
 	before, _, ok := strings.Cut(dockerfile, "\nADD "+i.archiveName(0)+" ")
 	if !ok || len(i.Trees) < len(layer.Names) {
@@ -88,8 +88,8 @@ func (i *Image) CommonSteps(dockerfile string) int {
 // archiveName is a layer's file in the build context.
 func (i *Image) archiveName(at int) string { return i.layerName(at) + ".tar" }
 
-// Dockerfile says of the base only what has to be different: each step takes
-// the classic builder up to a second.
+// Dockerfile contains only the differences from the base: each step takes the classic builder up
+// to a second.
 func (i *Image) Dockerfile() ([]byte, error) {
 	health := i.Plan.Health
 	if has := i.Base.Config.Config.Healthcheck; has != nil && slices.Equal(has.Test, append([]string{"CMD"}, health...)) {
@@ -110,8 +110,8 @@ func (i *Image) Dockerfile() ([]byte, error) {
 	})
 }
 
-// pairs writes ENV and LABEL pairs as one line's worth, so that the builder
-// makes one step of them; none is no line.
+// pairs returns ENV and LABEL pairs as one line, so that the builder runs them as one step. It
+// returns nil without pairs.
 func pairs(m map[string]string) []string {
 	if len(m) == 0 {
 		return nil
@@ -128,7 +128,7 @@ var dockerfileQuote = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`)
 // quote writes a value that a Dockerfile neither splits nor expands.
 func quote(s string) string { return `"` + dockerfileQuote.Replace(s) + `"` }
 
-// list writes words in the form that runs no shell; none is nothing.
+// list writes words in exec form, which runs no shell; it returns "" without words.
 func list(words []string) string {
 	if len(words) == 0 {
 		return ""

@@ -1,6 +1,5 @@
-// Package recipe says what an image is made of: as the configuration of an image
-// that is made here, and as a Dockerfile with its context for a builder that
-// adds the same. It starts no goroutine.
+// Package recipe defines the content of an image: as an image configuration, and as a Dockerfile
+// with its context for a builder that produces the same. It starts no goroutine.
 package recipe
 
 import (
@@ -33,14 +32,13 @@ type Image struct {
 // App is the application's name.
 func (i *Image) App() string { return i.Plan.Labels[packager.LabelApp] }
 
-// into is below what all files of images are, so that nothing of a base
-// changes.
+// into is the folder of all files added to images, so that no file of a base changes.
 const into = "/toskose/"
 
-// imageUser stands for the user of the base that files are put on.
+// imageUser represents the user of the base image.
 const imageUser = -1
 
-// Files are those of an image in a plan.
+// Files returns the files of an image in a plan.
 func Files(plan packager.Image, archive fs.FS) (layer.Tree, error) {
 	var files layer.Tree
 	for _, f := range plan.Files {
@@ -106,7 +104,7 @@ func (i *Image) layerName(at int) string { return layer.Names[len(layer.Names)-l
 
 var layerTexts = map[string]string{layer.Names[0]: "Toskose", layer.Names[1]: "the application"}
 
-// Growth is what an image's layers are more than its base, and as text.
+// Growth returns the size that each layer adds to the base, also as text.
 func (i *Image) Growth() (map[string]int64, string) {
 	grows, texts := map[string]int64{}, []string{}
 	for at, t := range i.Trees {

@@ -16,18 +16,18 @@ import (
 	"github.com/toskose/toskose/packager/image/layer"
 )
 
-// Engine loads images into an engine: of those on a base that it has, or on
-// layers that it was just sent, only what is new.
+// Engine loads images into an engine. It sends only the layers that the engine does not have:
+// layers of a base, or layers sent before, are skipped.
 type Engine struct {
 	immediate
 	Engine *docker.Engine
 
 	mu   sync.Mutex
-	sent map[string]bool // layers that were loaded, each with those below it
+	sent map[string]bool // loaded layers, each with its lower layers
 }
 
-// Put loads an image, unless the engine has it. It gets its names last: what was
-// interrupted has none, and is removed.
+// Put loads an image, unless the engine has it. It names the image last, so that an interrupted
+// load leaves an unnamed image, which is removed.
 func (s *Engine) Put(ctx context.Context, name, own string, images []*Image) error {
 	m := images[0] // an engine holds one platform of an image
 	id, loaded := m.ID.String(), false

@@ -16,9 +16,8 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// Image is an image that was made here: a base with layers on it. Its manifest,
-// for which all layers are compressed, is made when it is asked for; an engine
-// never does.
+// Image is a base with added layers. Its manifest, which needs all layers compressed, is made on
+// demand; an engine never needs it.
 type Image struct {
 	v1.Image // by its manifest
 
@@ -30,8 +29,8 @@ type Image struct {
 	own      []*layer.Layer
 }
 
-// Assemble puts layers on a base, with a configuration to which it adds them.
-// Their digests are those of what is not compressed.
+// Assemble adds layers to a base, and their digests to the configuration. A configuration contains
+// digests of uncompressed layers.
 func Assemble(name string, platform v1.Platform, base source.Base, c *v1.ConfigFile, own []*layer.Layer) (*Image, error) {
 	for i, l := range own {
 		diffID, err := l.DiffID()
@@ -55,8 +54,8 @@ func Assemble(name string, platform v1.Platform, base source.Base, c *v1.ConfigF
 	return m, err
 }
 
-// Layers implements v1.Image: the base's as they are, so that a registry that
-// has them is not sent them again.
+// Layers implements v1.Image. It returns the base's layers unchanged, so that a registry that has
+// them does not receive them again.
 func (m *Image) Layers() ([]v1.Layer, error) {
 	layers, err := m.base.Layers()
 	if err != nil {
@@ -69,7 +68,7 @@ func (m *Image) Layers() ([]v1.Layer, error) {
 	return all, nil
 }
 
-// mediaType is the base's manifest's, so that its layers keep their types.
+// mediaType returns the media type of the base's manifest, so that its layers keep their types.
 func (m *Image) mediaType() types.MediaType {
 	if m.base.Media == types.DockerManifestSchema2 {
 		return types.DockerManifestSchema2
@@ -107,7 +106,7 @@ func (m *Image) makeManifest() ([]byte, error) {
 	return json.Marshal(manifest)
 }
 
-// imageCore is what the rest of v1.Image is made of.
+// imageCore implements the methods of v1.Image from which partial derives the others.
 type imageCore struct {
 	*Image
 	layers   func() ([]v1.Layer, error)
@@ -151,7 +150,7 @@ type typedLayer struct {
 // MediaType implements v1.Layer.
 func (l typedLayer) MediaType() (types.MediaType, error) { return l.media, nil }
 
-// indexOf is the index of one image for several platforms.
+// indexOf returns the index of one image for several platforms.
 func indexOf(images []*Image) v1.ImageIndex {
 	media := types.OCIImageIndex
 	if images[0].mediaType() == types.DockerManifestSchema2 {
@@ -165,7 +164,7 @@ func indexOf(images []*Image) v1.ImageIndex {
 	return index
 }
 
-// manifest is what a name stands for: an image, or an index of several.
+// manifest is the target of a name: an image, or an index of several.
 type manifest interface {
 	Digest() (v1.Hash, error)
 	Size() (int64, error)

@@ -24,9 +24,8 @@ import (
 	"github.com/toskose/toskose/packager/internal/files"
 )
 
-// Layout writes images to a folder with an OCI image layout. The blobs
-// come first and the index at the end, so that it never names half an image;
-// what was written in vain is removed.
+// Layout writes images to a folder as an OCI image layout. It writes the blobs first and the index
+// last, so that the index never names an incomplete image. Blobs of a failed build are removed.
 type Layout struct {
 	dir string
 	log *event.Log
@@ -120,7 +119,7 @@ type teeReader struct {
 	io.Closer
 }
 
-// top describes what a name stands for.
+// top returns the descriptor of the manifest or index that a name refers to.
 func (s *Layout) top(ctx context.Context, images []*Image) (v1.Descriptor, error) {
 	top := manifestOf(images)
 	digest, digestErr := top.Digest()
@@ -181,7 +180,8 @@ func (s *Layout) folder(path string) error {
 	return err
 }
 
-// Commit names what was written, in place of what had the names before.
+// Commit adds the names of the written images to the index, replacing earlier entries with the
+// same names.
 func (s *Layout) Commit(ctx context.Context) error {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	path := filepath.Join(s.dir, "index.json")
@@ -221,7 +221,7 @@ func (s *Layout) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Abort removes what was written, if it is not named.
+// Abort removes the written files unless Commit named them.
 func (s *Layout) Abort() {
 	for _, path := range slices.Backward(s.wrote) {
 		_ = os.Remove(path) // a folder stays if something else is in it by now

@@ -19,8 +19,8 @@ type Registry struct {
 	Log      *event.Log
 }
 
-// Put pushes an image, or an index where it is for several platforms. A
-// registry takes the name last, so that it never names half an image.
+// Put pushes an image, or an index for several platforms. It pushes the tag last, so that the tag
+// never refers to an incomplete image.
 func (s *Registry) Put(ctx context.Context, name, own string, images []*Image) error {
 	first, err := parseTag(own)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Registry) Put(ctx context.Context, name, own string, images []*Image) e
 	return nil
 }
 
-// watch makes the options of a push that says how far it is.
+// watch returns the options of a push that reports its progress.
 func (s *Registry) watch(ctx context.Context, name string) (stop func(), opts []remote.Option) {
 	updates, done := make(chan v1.Update, 16), make(chan struct{})
 	go func() {

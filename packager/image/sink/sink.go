@@ -1,6 +1,5 @@
-// Package sink writes images that were made here: to an engine, to registries or
-// to an OCI image layout. A goroutine that follows a push ends before Put
-// returns.
+// Package sink writes images to an engine, to registries or to an OCI image layout. A goroutine
+// that follows a push ends before Put returns.
 package sink
 
 import "context"
@@ -8,8 +7,8 @@ import "context"
 // Sink is where images go. Nothing is left where Commit was not called, after
 // Abort.
 type Sink interface {
-	// Put writes an image, one for each platform, by a name of its own, unless that is
-	// empty, and by another that may have been another image's.
+	// Put writes an image, one for each platform, under a unique name, unless that is empty, and
+	// under a name that may have belonged to another image.
 	Put(ctx context.Context, name, own string, images []*Image) error
 	Commit(ctx context.Context) error
 	Abort()
@@ -21,7 +20,7 @@ type immediate struct{}
 func (immediate) Commit(context.Context) error { return nil }
 func (immediate) Abort()                       {}
 
-// Both writes to a sink and, when that has the whole image, to another.
+// Both writes to a sink and then, once that has the complete image, to another.
 func Both(first, second Sink) Sink { return both{first, second} }
 
 type both struct{ first, second Sink }

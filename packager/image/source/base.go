@@ -18,19 +18,19 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Source is where images are: those to build upon, and those that run as they are.
+// Source finds images: bases to build on, and images that run unchanged.
 type Source interface {
 	Find(ctx context.Context, ref string, platform v1.Platform) (*Image, error)
 
-	// Known says by what digest a registry has an image. Where none is known, the error
-	// says why, and the rest of the answer counts all the same.
+	// Known returns a registry's digest of an image. If the digest is unknown, the error is the
+	// reason, and the rest of the result is valid.
 	Known(ctx context.Context, ref string) (Known, error)
 }
 
-// Known is what is known of an image that is not built upon.
+// Known describes an image that runs unchanged.
 type Known struct {
-	Digest string // by which a registry has it
-	User   string // whom it runs as; empty: that is not known
+	Digest string // the registry's digest
+	User   string // the user that it runs as; empty: not known
 }
 
 // digestIn returns the digest that a reference names, if it does.
@@ -62,10 +62,10 @@ func (None) Known(context.Context, string) (Known, error) {
 type Image struct {
 	Config *v1.ConfigFile
 	Media  types.MediaType                                           // of its manifest
-	Layers func() ([]v1.Layer, error)                                // nothing is transferred before they are read
+	Layers func() ([]v1.Layer, error)                                // transferred only when they are read
 	File   func(ctx context.Context, name string) (io.Reader, error) // of its file system
 
-	// Lacks returns those of some absolute paths that are not in its file system. It is
+	// Lacks returns the absolute paths that do not exist in its file system. It is
 	// nil where all layers would have to be read.
 	Lacks func(ctx context.Context, paths []string) ([]string, error)
 }
@@ -77,10 +77,10 @@ type Base struct {
 	UID int // of its user
 }
 
-// ScratchRef is the reference of the base that is nothing.
+// ScratchRef is the reference of the empty base.
 const ScratchRef = "scratch"
 
-// Scratch is the base that is nothing, for a platform.
+// Scratch returns the empty base for a platform.
 func Scratch(platform v1.Platform) Base {
 	config := &v1.ConfigFile{
 		Architecture: platform.Architecture, OS: platform.OS, Variant: platform.Variant, RootFS: v1.RootFS{Type: "layers"},
@@ -108,7 +108,7 @@ func NewBase(ctx context.Context, ref string, img *Image, platform v1.Platform) 
 	return Base{Image: img, Ref: ref, UID: uid}, nil
 }
 
-// platformOf is what an image is for; where it does not say, linux.
+// platformOf returns the platform of an image; its operating system defaults to linux.
 func platformOf(c *v1.ConfigFile) v1.Platform {
 	p := v1.Platform{OS: c.OS, Architecture: c.Architecture, Variant: c.Variant}
 	if p.OS == "" {

@@ -41,19 +41,18 @@ type Engine struct {
 	inspected once.Group[image.InspectResponse] // by reference
 }
 
-// Ahead asks for images before it is known for which platform they are wanted.
-// wait has to be called at the end.
+// Ahead inspects images before the platform is known. The caller must call wait at the end.
 func (s *Engine) Ahead(ctx context.Context, refs []string) (wait func()) {
 	var all sync.WaitGroup
 	for _, ref := range refs {
-		if _, err := reference.ParseDockerRef(ref); err == nil { // otherwise Find says it
-			all.Go(func() { _, _ = s.inspect(ctx, ref) }) // Find says what is wrong
+		if _, err := reference.ParseDockerRef(ref); err == nil { // otherwise Find reports it
+			all.Go(func() { _, _ = s.inspect(ctx, ref) }) // Find reports the error
 		}
 	}
 	return all.Wait
 }
 
-// inspect asks for an image, once.
+// inspect inspects an image, once.
 func (s *Engine) inspect(ctx context.Context, ref string) (image.InspectResponse, error) {
 	return s.inspected.Do(ref, func() (image.InspectResponse, error) { return s.Engine.Client.ImageInspect(ctx, ref) })
 }
@@ -116,8 +115,8 @@ func (s *Engine) Known(ctx context.Context, ref string) (known Known, err error)
 	return known, err
 }
 
-// pulled adds the digest that an image was pulled by. An engine with containerd's store
-// gives one to what it has built, too: there the registry has to have it.
+// pulled sets the digest by which an image was pulled. An engine with containerd's store also
+// assigns a digest to an image that it built; in that case the registry must have the digest.
 func (s *Engine) pulled(ctx context.Context, named reference.Named, has image.InspectResponse, known Known) (Known, error) {
 	for _, text := range has.RepoDigests {
 		pulled, digest, err := digestIn(text)
@@ -135,7 +134,8 @@ func (s *Engine) pulled(ctx context.Context, named reference.Named, has image.In
 	return known, errors.New("the engine has one that came from no registry")
 }
 
-// lacking reads from an engine's answer what it lacks of an image.
+// lacking describes why the engine's response has no image for the platform; lacks is empty if it
+// has one.
 func lacking(has image.InspectResponse, err error, platform v1.Platform) (lacks string, _ error) {
 	if errdefs.IsNotFound(err) {
 		return "none", nil
@@ -146,8 +146,8 @@ func lacking(has image.InspectResponse, err error, platform v1.Platform) (lacks 
 	return lacks, err
 }
 
-// image makes an image's configuration of what the engine says: the one that
-// it keeps is got only together with all layers.
+// image builds an image configuration from the engine's response: the engine exports the original
+// one only together with all layers.
 func (s *Engine) image(ctx context.Context, has image.InspectResponse) (*Image, error) {
 	c := &v1.ConfigFile{Architecture: has.Architecture, OS: has.Os, Variant: has.Variant, OSVersion: has.OsVersion}
 	c.RootFS.Type = "layers"
@@ -229,7 +229,8 @@ func (s *Engine) file(ctx context.Context, id, name string) (r io.Reader, err er
 	return r, err
 }
 
-// lacks looks for paths in an image. What cannot be told is there.
+// lacks searches for paths in an image. A path counts as existing if its existence cannot be
+// determined.
 func (s *Engine) lacks(ctx context.Context, id string, paths []string) (missing []string, err error) {
 	err = s.unstarted(ctx, id, func(container string) error {
 		for _, name := range paths {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// The annotations by which the images of a layout are known: that of the
-// specification, and containerd's, which holds whole references only.
+// Annotations that name the images of a layout: the specification's, and containerd's, which holds
+// complete references only.
 const (
 	AnnotationRef  = "org.opencontainers.image.ref.name"
 	AnnotationName = "io.containerd.image.name"
@@ -58,8 +58,8 @@ func (s *Layout) Known(_ context.Context, ref string) (Known, error) {
 	return Known{Digest: digest}, err
 }
 
-// matches reports whether a reference means an entry of a layout: by its
-// digest, by its whole name, or by a name that is completed as usual.
+// matches reports whether a reference refers to an entry of a layout: by its digest, by its
+// complete name, or by a name that is normalized as Docker does.
 func matches(d v1.Descriptor, wanted reference.Named) bool {
 	if digested, ok := wanted.(reference.Digested); ok {
 		return d.Digest.String() == digested.Digest().String()

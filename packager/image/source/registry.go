@@ -23,7 +23,7 @@ type Registry struct {
 	Backoff  remote.Backoff
 }
 
-// Options are those of a request.
+// Options returns the options of a request.
 func (s *Registry) Options(ctx context.Context) []remote.Option {
 	return []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(s.Keychain), remote.WithRetryBackoff(s.Backoff)}
 }
@@ -62,8 +62,7 @@ func (s *Registry) Known(ctx context.Context, ref string) (Known, error) {
 	return Known{Digest: desc.Digest.String()}, nil
 }
 
-// read reads an image as far as its configuration: that of a platform, where it
-// is an index.
+// read reads an image up to its configuration. From an index, it reads the platform's image.
 func read(isIndex bool, index func() (v1.ImageIndex, error), image func() (v1.Image, error), platform v1.Platform) (*Image, error) {
 	if isIndex {
 		several, err := index()
@@ -117,7 +116,7 @@ func pick(index v1.ImageIndex, platform v1.Platform) (v1.Image, error) {
 	return nil, fmt.Errorf("it is for %s, not for %s", strings.Join(has, ", "), platform)
 }
 
-// RegistryError explains in a sentence what registries answer most often.
+// RegistryError explains the most common errors of registries in a sentence.
 func RegistryError(ref name.Reference, err error) error {
 	var refused *transport.Error
 	if !errors.As(err, &refused) {

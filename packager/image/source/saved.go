@@ -85,7 +85,7 @@ func (s *savedLayers) save() (map[v1.Hash]layer.Blob, error) {
 	return blobs, nil
 }
 
-// decompress copies what may be compressed.
+// decompress copies r to w, decompressing it if it is compressed.
 func decompress(w io.Writer, r io.Reader) error {
 	head := bufio.NewReader(r)
 	r = head

@@ -14,7 +14,7 @@ import (
 // Error is why a command has failed.
 type Error struct {
 	Words []string // of the command
-	Said  string   // what it printed that nobody reads
+	Said  string   // its captured output
 	Err   error
 }
 
@@ -24,8 +24,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Run runs a command. Its error is an *Error, with what it printed on stderr; where nobody
-// reads its stdout, with that, too, and all of it is for debug, which may be nil.
+// Run runs a command. Its error is an *Error with the command's stderr. If the command's stdout is
+// not set, Run also captures stdout for the error, and copies both streams to debug, which may be
+// nil.
 func Run(cmd *exec.Cmd, debug io.Writer) error {
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -44,7 +45,7 @@ func Run(cmd *exec.Cmd, debug io.Writer) error {
 	return nil
 }
 
-// colors are what docker-compose prints even where it is no terminal.
+// colors are the escape sequences that docker-compose prints even if its output is not a terminal.
 var colors = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]|\r`)
 
 // LastLines returns the end of a text.
@@ -53,7 +54,7 @@ func LastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// Indented sets lines off below a message; none are nothing.
+// Indented returns a text indented below a message, or "" if it is blank.
 func Indented(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""

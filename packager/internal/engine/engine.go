@@ -1,5 +1,5 @@
-// Package engine has a Docker engine for the packager's tests, and bases to
-// build on that need no registry. What it makes is gone after the test.
+// Package engine provides a Docker engine for the packager's tests, and base images that do not
+// need a registry. Images are removed after the test.
 package engine
 
 import (
@@ -29,7 +29,7 @@ func Connect(t *testing.T) *client.Client {
 		t.Skipf("no Docker engine: %v", err)
 	}
 	t.Cleanup(func() { cli.Close() })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // of a busy one: where there is none, that is known at once
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // for a busy engine: a missing one is detected at once
 	defer cancel()
 	if _, err := cli.Ping(ctx); err != nil {
 		t.Skipf("no Docker engine: %v", err)
@@ -51,7 +51,7 @@ func Import(t *testing.T, cli *client.Client, ref string, files map[string]strin
 	Remove(t, cli, ref)
 }
 
-// Build makes an image from a Dockerfile that copies nothing.
+// Build builds an image from a Dockerfile without COPY.
 func Build(t *testing.T, cli *client.Client, ref, dockerfile string) {
 	t.Helper()
 	files := archive(t, map[string]string{"Dockerfile": dockerfile})
@@ -85,8 +85,8 @@ func archive(t *testing.T, files map[string]string) io.Reader {
 	return &buf
 }
 
-// Remove removes an image after the test, if it is there by then, and those that
-// packaging has given a tag of their own beside that name.
+// Remove removes an image after the test, if it exists, and the unique tags that packaging added
+// to it.
 func Remove(t *testing.T, cli *client.Client, ref string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -105,15 +105,15 @@ func Remove(t *testing.T, cli *client.Client, ref string) {
 		}
 		for _, ref := range refs {
 			_, err := cli.ImageRemove(ctx, ref, image.RemoveOptions{Force: true, PruneChildren: true})
-			if err != nil && !client.IsErrNotFound(err) { //nolint:staticcheck // its successor is a module of its own
+			if err != nil && !client.IsErrNotFound(err) { //nolint:staticcheck // its successor is a separate module
 				t.Errorf("cannot remove image %q: %v", ref, err)
 			}
 		}
 	})
 }
 
-// RemoveUnnamed removes the images with a label that have no name, after the
-// test: a builder that was interrupted keeps those of the steps that it made.
+// RemoveUnnamed removes unnamed images with a label after the test: an interrupted builder leaves
+// the images of its completed steps.
 func RemoveUnnamed(t *testing.T, cli *client.Client, label string) {
 	t.Helper()
 	t.Cleanup(func() {

@@ -1,4 +1,4 @@
-// Package files writes files whole or not at all. It starts no goroutine.
+// Package files writes files atomically. It starts no goroutine.
 package files
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// Stage writes a file beside its place and returns its path there.
+// Stage writes a temporary file in the folder of path and returns its path.
 func Stage(path string, mode fs.FileMode, write func(*os.File) error) (staged string, err error) {
 	removeAbandoned(filepath.Dir(path))
 	f, err := os.CreateTemp(filepath.Dir(path), fmt.Sprintf(".%s%s%d-*", filepath.Base(path), stagedBy, os.Getpid()))
@@ -52,7 +52,7 @@ func removeAbandoned(dir string) {
 	}
 }
 
-// Create writes a file that everybody may read.
+// Create writes a file with mode 0644.
 func Create(path string, write func(*os.File) error) error {
 	staged, err := Stage(path, 0o644, write)
 	if err != nil {
@@ -75,7 +75,7 @@ func Write(path string, mode fs.FileMode, data []byte) error {
 	return os.Rename(staged, path)
 }
 
-// Copy creates a file of what a reader reads.
+// Copy creates a file with the content of a reader.
 func Copy(path string, r io.Reader) error {
 	return Create(path, func(f *os.File) error {
 		_, err := io.Copy(f, r)
@@ -83,8 +83,8 @@ func Copy(path string, r io.Reader) error {
 	})
 }
 
-// MakeFolder makes a folder and its parents, and returns those that were
-// missing, the outermost first.
+// MakeFolder creates a folder and its parents, and returns the created folders, the outermost
+// first.
 func MakeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		if _, err := os.Stat(p); err == nil || filepath.Dir(p) == p {

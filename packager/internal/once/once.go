@@ -1,17 +1,16 @@
-// Package once does a thing once for each key, however many ask at the same
-// time. It starts no goroutine.
+// Package once runs a function once per key, even with concurrent callers. It starts no goroutine.
 package once
 
 import "sync"
 
-// Group remembers what was done, by its key. The zero Group is ready to use.
+// Group stores results by key. The zero Group is ready to use.
 type Group[T any] struct {
 	mu  sync.Mutex
 	all map[string]func() (T, error)
 }
 
-// Do calls do unless the key is known, waits until it has ended, and returns
-// what it has returned.
+// Do calls do, unless it was called before for the key, waits for it to return, and returns its
+// result.
 func (g *Group[T]) Do(key string, do func() (T, error)) (T, error) {
 	g.mu.Lock()
 	get, ok := g.all[key]

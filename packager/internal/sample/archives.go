@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/tosca/csar"
 )
 
-// Packaged is an application as it comes out of an archive.
+// Packaged is an application loaded from an archive.
 type Packaged struct {
 	App     *spec.Application
 	Archive *csar.Archive

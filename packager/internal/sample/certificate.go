@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Certificate returns a certificate that nobody else has signed, with its key, both in
-// PEM. It is valid for a year unless the template says otherwise.
+// Certificate returns a self-signed certificate and its key, both in PEM. It is valid for a year
+// unless the template sets another period.
 func Certificate(t *testing.T, template x509.Certificate) (cert, key string) {
 	t.Helper()
 	template.SerialNumber = big.NewInt(time.Now().UnixNano())

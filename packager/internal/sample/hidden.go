@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Hidden looks for what the files of an output folder's secrets hold in all its
-// other files, and returns how many lines it looked for.
+// Hidden searches the other files of an output folder for the contents of its secrets, and returns
+// the number of lines searched for.
 func Hidden(t *testing.T, dir string) (compared int) {
 	t.Helper()
 	const secrets, shortest = "secrets/", 12 // shorter ones may be elsewhere by chance

@@ -141,9 +141,8 @@ func components() []spec.Component {
 	}
 }
 
-// Everything is App with a container and a volume more, whose names not every
-// target can have, and a configuration that uses every word that toskose.yml
-// has. What is a secret begins with "hush".
+// Everything returns App with one more container and volume, whose names some targets do not
+// allow, and a configuration that uses every key of toskose.yml. Secret values start with "hush".
 func Everything() (*spec.Application, config.Config) {
 	app := App()
 	app.Inputs = []spec.Input{{Name: "key", Type: "string", Value: "hush-input"}, {Name: "salt", Type: "string", Value: "hush-one"}}
