@@ -163,7 +163,7 @@ contracts: ## record what RELEASE writes and says, for the tests of e2e/skew, wh
 lint: ## golangci-lint, with the rules of .golangci.yml, and the count of phrases that are hard to read
 	@# LINT_FLAGS are of a build whose packages it reads: of the tests' own, none is compiled for it alone.
 	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" "$$lint" run ./...
-	@go run ./scripts/prose -max 2
+	@go run ./scripts/prose -max 1.5
 	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
 	@for tags in chaos chaos,kubernetes swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
 
