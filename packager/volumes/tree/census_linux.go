@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io/fs"
@@ -74,11 +73,11 @@ func count(dir string, seed maphash.Seed, before *census) (*census, error) {
 	return c, nil
 }
 
-// count counts an entry and all entries below it. It ignores entries that are removed meanwhile. read says that the walk has
+// count counts an entry and all entries below it. It ignores entries that are removed or replaced meanwhile. read says that the walk has
 // read the folder that contains the entry.
 func (c *census) count(root *os.Root, name string, read bool) error {
 	info, err := root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) && name != "." {
+	if replaced(err) && name != "." {
 		return nil
 	}
 	if err != nil {
@@ -100,7 +99,7 @@ func (c *census) count(root *os.Root, name string, read bool) error {
 	if failed := f.Close(); err == nil {
 		err = failed
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !replaced(err) {
 		return err
 	}
 	for _, base := range names {
