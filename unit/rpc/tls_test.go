@@ -208,7 +208,7 @@ func TestCertificatesThatChangeAreReadAgain(t *testing.T) {
 			t.Errorf("certificate %d, want still %d", got, second)
 		}
 	}
-	if n := strings.Count(log.String(), "cannot be used"); n != 1 {
+	if n := strings.Count(log.String(), "cannot use the changed certificates"); n != 1 {
 		t.Errorf("it is logged %d times:\n%s", n, log)
 	}
 	if strings.Contains(log.String(), "PRIVATE KEY") {

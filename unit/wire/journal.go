@@ -53,7 +53,6 @@ type Entry struct {
 // Checkpointed is a component in a checkpoint.
 type Checkpointed struct {
 	Component   string    `json:"component"`
-	Replica     int       `json:"replica"`
 	State       string    `json:"state"`
 	StartedFrom string    `json:"started_from,omitempty"` // the state it falls back to when the processes of its start have ended
 	Since       time.Time `json:"since"`
