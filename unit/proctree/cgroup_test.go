@@ -26,6 +26,15 @@ func mountCgroups(t *testing.T) string {
 			t.Error(err)
 		}
 	})
+	// All worlds see the same cgroups, and a unit removes those that no process is in.
+	lock, err := os.Open(os.TempDir())
+	if err == nil {
+		err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
 	return dir
 }
 
