@@ -40,6 +40,10 @@ func TestChaosOnComposeOfARelay(t *testing.T) {
 	c.inOrder(t, c.lines(t)[before:], "client.stop", "client.start")
 
 	c.scale(t, "pool", replicas)
+	eventually(t, "the server, the client and all workers are up", func() bool { // the goal is reached until the new workers are found
+		g, answers := c.now(t)
+		return answers && g.Done && g.Wanted == 2+replicas
+	})
 	c.survives(t, fault{
 		name: fmt.Sprintf("%d replicas led through states in which they serve nobody, %d at a time", replicas, away),
 		strike: func(t *testing.T) time.Time {
