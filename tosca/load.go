@@ -1,3 +1,5 @@
+// Package tosca makes a spec.Application from a TOSCA service template: it interprets the containers, components, volumes and
+// protocols of TosKer's types. It reports all problems with file, line and column, and starts no goroutine.
 package tosca
 
 import (

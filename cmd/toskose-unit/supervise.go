@@ -31,13 +31,10 @@ func supervise(ctx context.Context, args []string, s system) int {
 		printError(s, err)
 		return exitConfig
 	}
-	dir, err := os.Getwd()
+	read, err := configReader(file, f.overrides, s)
 	if err != nil {
 		printError(s, err)
 		return exitFailed
-	}
-	read := func() (*config.Config, []config.Warning, error) {
-		return config.LoadFrom(dir, file, s.env, f.overrides)
 	}
 	c, warnings, err := read()
 	if err != nil {
@@ -80,6 +77,18 @@ func supervise(ctx context.Context, args []string, s system) int {
 	err = u.Run(ctx)
 	stopServing()
 	return conclude(ctx, err, terminated, logger)
+}
+
+// configReader returns a function that loads the configuration, at the start and at each reload, with relative paths below
+// the present working directory.
+func configReader(file string, overrides map[string]string, s system) (func() (*config.Config, []config.Warning, error), error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	return func() (*config.Config, []config.Warning, error) {
+		return config.LoadFrom(dir, file, s.env, overrides)
+	}, nil
 }
 
 // conclude logs how the unit ended and returns the exit code.
