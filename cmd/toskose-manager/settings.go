@@ -115,7 +115,7 @@ func readApp(file string) (*spec.Application, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the application: %w", err)
 	}
-	if legacy.Is(data) {
+	if legacy.IsDocument(data) {
 		app, err := readLegacy(data, filepath.Dir(file))
 		return app, wrap("cannot read the application of an earlier release in "+file, err)
 	}

@@ -94,7 +94,7 @@ func (s *summary) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nIts images, by names that stay theirs:\n  %s\n", strings.Join(s.Images, "\n  "))
 	if len(s.Host) > 0 {
-		fmt.Fprintf(w, "\nIt uses of its host:\n  %s\n", strings.Join(s.Host, "\n  "))
+		fmt.Fprintf(w, "\nIt uses these paths of the host:\n  %s\n", strings.Join(s.Host, "\n  "))
 	}
 	if len(s.Secrets) > 0 {
 		fmt.Fprintf(w, "\nBefore you deploy it, create these secrets, each from a FILE with its value:\n  %s\n", strings.Join(s.Secrets, "\n  "))

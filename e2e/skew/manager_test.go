@@ -115,7 +115,7 @@ func runsOf(problem []byte) (paths []string) {
 // that packaged the application.
 func TestTheManagersImageIsRead(t *testing.T) {
 	t.Parallel()
-	if !legacy.Is(recorded(t, "app.json")) {
+	if !legacy.IsDocument(recorded(t, "app.json")) {
 		t.Fatal("the release before writes the format of today: read it with spec.Decode")
 	}
 	model, err := legacy.Decode(recorded(t, "app.json"), recorded(t, "toskose.yml"), nil)

@@ -41,8 +41,8 @@ type component struct {
 	Operations map[string]struct{ Attempts int }
 }
 
-// Is reports whether a document is an application without a format.
-func Is(document []byte) bool {
+// IsDocument reports whether a document is an application without a format.
+func IsDocument(document []byte) bool {
 	var header struct {
 		Format *int    `json:"format"`
 		Name   *string `json:"name"`

@@ -89,7 +89,7 @@ func TestTwoFoldersAreComparedAsTheyAreDeployed(t *testing.T) {
 			if err := cmd.ExecuteContext(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if host := "\nIt uses of its host:\n  /srv, by volume \"start-first\" (added)\n  /dev/dri, by container \"box\"\n"; !strings.HasSuffix(out.String(), host) {
+			if host := "\nIt uses these paths of the host:\n  /srv, by volume \"start-first\" (added)\n  /dev/dri, by container \"box\"\n"; !strings.HasSuffix(out.String(), host) {
 				t.Errorf("it says\n%s\nand does not end with %s", out.String(), host)
 			}
 			if said := out.String(); !strings.Contains(said, tt.says) || !strings.Contains(said, "\nbox         "+tt.change+" ") {

@@ -87,7 +87,7 @@ func printHost(w io.Writer, all []release.HostUse) {
 	if len(all) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nIt uses of its host:\n")
+	fmt.Fprintf(w, "\nIt uses these paths of the host:\n")
 	for _, used := range all {
 		mark := ""
 		if used.Added {
