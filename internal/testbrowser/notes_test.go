@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	cdplog "github.com/chromedp/cdproto/log"
@@ -81,6 +82,24 @@ func TestAPageIsLoadedAgainWhereTheNetworkChanged(t *testing.T) {
 				t.Errorf("%s: %s is left", name, w)
 			}
 		}
+	}
+}
+
+// TestAnAddressWithAFragmentIsLoadedEachTime: without leaving the page, a browser would only move within it.
+func TestAnAddressWithAFragmentIsLoadedEachTime(t *testing.T) {
+	var loaded atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			loaded.Add(1)
+			_, _ = io.WriteString(w, "<!doctype html><title>page</title><p id=a>a")
+		}
+	}))
+	defer server.Close()
+	b := Open(t, server.URL+"/#/a", 320)
+	before := loaded.Load()
+	b.load(visit(server.URL + "/#/a"))
+	if again := loaded.Load(); before == 0 || again <= before {
+		t.Errorf("the page was loaded %d times at first, and %d in all", before, again)
 	}
 }
 

@@ -107,8 +107,16 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 		}
 	})
 	b.do(chromedp.EmulateViewport(width, height))
-	b.load(func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.Navigate(url)) })
+	b.load(visit(url))
 	return b
+}
+
+// visit returns a function that loads a page each time it is called: navigation to the address that a window already shows
+// loads nothing if the address has a fragment.
+func visit(url string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return chromedp.Do(ctx, chromedp.Navigate("about:blank"), chromedp.Navigate(url))
+	}
 }
 
 // load loads a page. In a shared network namespace, it retries if a network interface changed
