@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/internal/sleep"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/process"
 	"github.com/toskose/toskose/unit/wire"
@@ -186,12 +187,8 @@ func (l *ledger) retryUntilWritten(ctx context.Context, write func() error, fail
 		for _, note := range failed {
 			note(err)
 		}
-		timer := time.NewTimer(journalRetry)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
+		if err := sleep.For(ctx, journalRetry); err != nil {
+			return err
 		}
 	}
 }

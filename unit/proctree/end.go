@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/toskose/toskose/internal/sleep"
 )
 
 // SentSignal is a signal that was sent to a process.
@@ -120,7 +122,7 @@ func (e *endCall) signalUntilGone(ctx context.Context, sig syscall.Signal) (gone
 func (e *endCall) throttle(ctx context.Context, chase int, sig syscall.Signal) {
 	const patience = 10
 	if chase > patience && sig != syscall.SIGKILL {
-		pause(ctx, max(share*e.took, time.Millisecond))
+		_ = sleep.For(ctx, max(share*e.took, time.Millisecond))
 	}
 }
 
@@ -300,7 +302,7 @@ func (t *Tree) WaitGone(ctx context.Context, programs ...Program) error {
 			}
 		}
 		if look > 0 && unproven.IsZero() { // they may be ending as fast as they are found
-			pause(ctx, time.Until(looked.Add(share*looked.Sub(began))))
+			_ = sleep.For(ctx, time.Until(looked.Add(share*looked.Sub(began))))
 		}
 		if err := ctx.Err(); err != nil {
 			return err

@@ -2,7 +2,6 @@ package proctree
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"slices"
 	"sort"
@@ -121,14 +120,4 @@ func (t *Tree) isDescendant(e *entry) bool {
 func (t *Tree) leader(pid int) (stat, bool) {
 	s, err := t.proc.stat(pid)
 	return s, err == nil
-}
-
-// pause waits for d or until ctx is done.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
