@@ -6,10 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
@@ -80,8 +78,7 @@ type App struct {
 	fleet   *fleet.Fleet
 	rules   *view.Rules
 	shown   shown
-	engine  *execute.Engine
-	history *history.History
+	engine  *fleet.Engine
 	drawing Drawing
 }
 
@@ -99,11 +96,10 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	a := &App{model: model, drawing: newDrawing(app)}
 	a.rules = view.NewRules(goals, digests(app), func() *goal.Document { return a.keeper.Document() }, opts.Clock)
 	a.fleet = fleet.New(fleet.Options{
-		Nodes: model.Nodes, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
+		Model: model, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
 	})
-	a.engine = execute.New(a.fleet, model.Toskosed, opts.Remember, opts.Logger)
-	a.history = history.New(a.fleet, model)
+	a.engine = fleet.NewEngine(a.fleet, opts.Remember)
 	a.Control = Control{model, a.fleet}
 	a.Logs = Logs{model, a.fleet, logs.New(model, a.fleet)}
 	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules, now: opts.Clock.Now}

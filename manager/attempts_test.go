@@ -7,6 +7,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -39,7 +40,7 @@ func TestWhatMustNotRunTwiceDoesNotHoweverMuchElseRuns(t *testing.T) {
 	}
 	awaitGoal(t, app, "given up", given)
 	for range 20 {
-		if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "api_interface.push_default", By: "ann"}); err != nil {
+		if _, err := run(t, app, rest.RunRequest{Node: "backend", Component: "api", Operation: "api_interface.push_default", By: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 	}

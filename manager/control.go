@@ -10,7 +10,7 @@ import (
 
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
@@ -24,16 +24,16 @@ type Control struct {
 
 // Stop stops an operation and its remaining processes, on all replicas or one, and waits until they have exited.
 // It cancels a running execution.
-func (c *Control) Stop(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
+func (c *Control) Stop(ctx context.Context, nodeName, componentName, name, which string) ([]rest.Result, error) {
 	op, err := c.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
 	subject := fmt.Sprintf("operation %s of component %q", op.Name, componentName)
-	return c.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return c.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) rest.Result {
 		err := stop(ctx, c.fleet, op, r)
 		c.fleet.CatchUp(ctx, r)
-		return outcome.Result{Err: err}
+		return rest.Result{Err: err}
 	})
 }
 
@@ -50,21 +50,21 @@ func stop(ctx context.Context, f *fleet.Fleet, op topology.Operation, r fleet.Re
 		}
 	}
 	if op.Model.Script == "" {
-		return &outcome.Error{Kind: outcome.ErrNotRunning, Detail: "it has no script, so it has no process"}
+		return &rest.Error{Kind: rest.ErrNotRunning, Detail: "it has no script, so it has no process"}
 	}
 	return r.Unit.Stop(ctx, op.Process())
 }
 
 // StopAll stops every running operation of a node, on all replicas or one.
-func (c *Control) StopAll(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
+func (c *Control) StopAll(ctx context.Context, nodeName, which string) ([]rest.Result, error) {
 	n, err := c.model.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
-	return c.fleet.On(ctx, n, which, "all operations", func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return c.fleet.On(ctx, n, which, "all operations", func(ctx context.Context, r fleet.Replica) rest.Result {
 		stopped, err := r.Unit.StopAll(ctx)
 		c.fleet.CatchUp(ctx, r)
-		return outcome.Result{Statuses: stopped, Err: errors.Join(err, notStopped(stopped))}
+		return rest.Result{Statuses: stopped, Err: errors.Join(err, notStopped(stopped))}
 	})
 }
 
@@ -80,43 +80,43 @@ func notStopped(statuses []wire.ProcessStatus) error {
 	if names == nil {
 		return nil
 	}
-	return &outcome.Error{Kind: outcome.ErrFailed, Detail: "cannot stop " + strings.Join(names, ", ")}
+	return &rest.Error{Kind: rest.ErrFailed, Detail: "cannot stop " + strings.Join(names, ", ")}
 }
 
 // Signal sends a signal, by name with or without SIG, to an operation's main process.
-func (c *Control) Signal(ctx context.Context, nodeName, componentName, name, which, signal string) ([]outcome.Result, error) {
+func (c *Control) Signal(ctx context.Context, nodeName, componentName, name, which, signal string) ([]rest.Result, error) {
 	op, err := c.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
 	}
 	short := strings.TrimPrefix(strings.ToUpper(signal), "SIG")
 	if unix.SignalNum("SIG"+short) == 0 {
-		return nil, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("%q is not the name of a signal such as TERM or SIGHUP", signal)}
+		return nil, &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("%q is not the name of a signal such as TERM or SIGHUP", signal)}
 	}
 	subject := fmt.Sprintf("operation %s of component %q", op.Name, componentName)
-	return c.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return c.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) rest.Result {
 		if op.Model.Script == "" {
-			return outcome.Result{Err: &outcome.Error{Kind: outcome.ErrNotRunning, Detail: "it has no script, so it has no process"}}
+			return rest.Result{Err: &rest.Error{Kind: rest.ErrNotRunning, Detail: "it has no script, so it has no process"}}
 		}
-		return outcome.Result{Err: r.Unit.Signal(ctx, op.Process(), short)}
+		return rest.Result{Err: r.Unit.Signal(ctx, op.Process(), short)}
 	})
 }
 
 // Reload makes all units read their configuration again, and returns the groups that differ from the active
 // configuration. Changes that need no restart take effect; nothing is started or stopped.
-func (c *Control) Reload(ctx context.Context) ([]outcome.Result, error) {
-	var results []outcome.Result
-	for _, part := range fleet.Each(c.model.Toskosed, func(n *topology.Node) []outcome.Result {
-		part, err := c.fleet.Attempt(ctx, n, "", func(ctx context.Context, r fleet.Replica) outcome.Result {
+func (c *Control) Reload(ctx context.Context) ([]rest.Result, error) {
+	var results []rest.Result
+	for _, part := range fleet.Each(c.model.Toskosed, func(n *topology.Node) []rest.Result {
+		part, err := c.fleet.Attempt(ctx, n, "", func(ctx context.Context, r fleet.Replica) rest.Result {
 			added, changed, removed, err := r.Unit.Reload(ctx)
-			return outcome.Result{Added: added, Changed: changed, Removed: removed, Err: err}
+			return rest.Result{Added: added, Changed: changed, Removed: removed, Err: err}
 		})
 		if err != nil {
-			part = []outcome.Result{{Node: n.Name(), Detail: err.Error(), Err: err}}
+			part = []rest.Result{{Node: n.Name(), Detail: err.Error(), Err: err}}
 		}
 		return part
 	}) {
 		results = append(results, part...)
 	}
-	return results, outcome.Worst("reload", results)
+	return results, rest.Worst("reload", results)
 }

@@ -25,7 +25,7 @@ func (a *App) Credentials(ctx context.Context) []UnitCredentials {
 	all := []UnitCredentials{}
 	now := a.fleet.Complete(ctx)
 	for _, part := range fleet.Each(a.model.Toskosed, func(n *topology.Node) []UnitCredentials {
-		return fleet.Few(a.fleet.There(now, n), func(r fleet.Replica) UnitCredentials { return credentialsOf(ctx, n, r) })
+		return fleet.EachLimited(a.fleet.Existing(now, n), func(r fleet.Replica) UnitCredentials { return credentialsOf(ctx, n, r) })
 	}) {
 		all = append(all, part...)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/logs"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // onSmallDisk has the unit's logs and journal on a disk of 1 MiB, without rotation, and
@@ -69,7 +70,7 @@ func TestAFullDiskUnderOutput(t *testing.T) {
 	}).Addr
 	app := application(t, fakeunit.Containers{"backend": {addr}}, manager.Options{})
 	for _, operation := range []string{"configure", "Standard.start"} {
-		if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation}); err != nil {
+		if _, err := run(t, app, rest.RunRequest{Node: "backend", Component: "api", Operation: operation}); err != nil {
 			t.Fatal(err)
 		}
 	}

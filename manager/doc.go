@@ -3,10 +3,9 @@
 // queries no unit for it. The units' journals are the source of truth, and the units store the goal, so an App
 // loses nothing when it restarts.
 //
-// An App owns the application's containers (manager/fleet), its executions (manager/execute), and the goal's
-// keeper (manager/keep). Their goroutines outlive the request that started them and end with Close. Any other
+// An App owns the application's containers (manager/fleet), and the goal's keeper (manager/keep). Their goroutines outlive the request that started them and end with Close. Any other
 // goroutine ends with the call that started it. The App's parts have the methods for the goal, for stopping
 // operations and for logs.
 //
-// Every error of an App's methods is, or wraps, an *outcome.Error of one of its kinds, or is a context's error.
+// Every error of an App's methods is, or wraps, an *rest.Error of one of its kinds, or is a context's error.
 package manager

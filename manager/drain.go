@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Drain is a node whose containers are about to be replaced.
@@ -36,11 +36,11 @@ func (a *App) Drain(ctx context.Context, node string, lease time.Duration) (Drai
 		return Drain{}, err
 	}
 	replicas, err := a.fleet.Replicas(ctx, n, "")
-	if err != nil && !errors.Is(err, outcome.ErrUnreachable) {
+	if err != nil && !errors.Is(err, rest.ErrUnreachable) {
 		return Drain{}, err
 	}
 	now := a.engine.Drain(n, lease)
-	fleet.Few(replicas, func(r fleet.Replica) struct{} {
+	fleet.EachLimited(replicas, func(r fleet.Replica) struct{} {
 		a.fleet.CatchUp(ctx, r)
 		return struct{}{}
 	})
@@ -61,7 +61,7 @@ func (a *App) Drain(ctx context.Context, node string, lease time.Duration) (Drai
 			}
 		}
 	}
-	out.Empty = now.Underway == 0 && len(out.Underway) == 0 && len(out.Silent) == 0
+	out.Empty = now.Running == 0 && len(out.Underway) == 0 && len(out.Silent) == 0
 	return out, nil
 }
 

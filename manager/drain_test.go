@@ -11,7 +11,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // refusals passes on what is logged of the goal's operations that were refused.
@@ -48,7 +48,7 @@ func TestADrainedNodeLosesNothing(t *testing.T) {
 	read, write := io.Pipe()
 	defer write.Close()
 	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{Logger: slog.New(slog.NewTextHandler(refusals{write}, nil))})
-	push := manager.RunRequest{Node: "backend", Component: "api", Operation: "api_interface.push_default", By: "ann"}
+	push := rest.RunRequest{Node: "backend", Component: "api", Operation: "api_interface.push_default", By: "ann"}
 	running, err := app.Start(t.Context(), push)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestADrainedNodeLosesNothing(t *testing.T) {
 	drained(t, app, func(d manager.Drain) bool { return d.Empty })
 
 	type answer struct {
-		x   outcome.Execution
+		x   rest.Execution
 		err error
 	}
 	asked := make(chan answer, 1)
@@ -113,7 +113,7 @@ func TestADrainedNodeLosesNothing(t *testing.T) {
 func TestWhatRequiresADrainedNodeWaits(t *testing.T) {
 	t.Parallel()
 	app, api, _ := withGUI(t)
-	start := manager.RunRequest{Node: "frontend", Component: "gui", Operation: "Standard.start"}
+	start := rest.RunRequest{Node: "frontend", Component: "gui", Operation: "Standard.start"}
 	drained(t, app, func(d manager.Drain) bool { return d.Empty })
 	api.Replace("i3", configured)
 	asked := make(chan error, 1)
@@ -148,7 +148,7 @@ func TestADrainEndsByItself(t *testing.T) {
 	if _, err := run(t, app, startAPI); err != nil {
 		t.Error(err)
 	}
-	if _, err := app.Drain(t.Context(), "nowhere", time.Hour); !errors.Is(err, outcome.ErrUnknownNode) {
+	if _, err := app.Drain(t.Context(), "nowhere", time.Hour); !errors.Is(err, rest.ErrUnknownNode) {
 		t.Errorf("a node that is not there: %v", err)
 	}
 	drained(t, app, func(d manager.Drain) bool { return d.Empty })
@@ -158,7 +158,7 @@ func TestADrainEndsByItself(t *testing.T) {
 		asked <- err
 	}()
 	app.Close()
-	if err := <-asked; !errors.Is(err, outcome.ErrUnavailable) {
+	if err := <-asked; !errors.Is(err, rest.ErrUnavailable) {
 		t.Errorf("when the manager ends: %v", err)
 	}
 }

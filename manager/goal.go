@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec/plan"
 )
@@ -153,7 +153,7 @@ const spreadTime = 5 * time.Second
 // lists the missing ones.
 func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept bool, err error) {
 	if req.State == "" && len(req.States) == 0 {
-		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
+		return view, false, &rest.Error{Kind: rest.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
 	}
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
 		return g.keeper.Set(ctx, keep.Ask{All: req.State, States: req.States, Merge: req.Merge, By: req.By}, g.now())
@@ -175,9 +175,9 @@ func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.S
 	s, err := change(ctx)
 	switch {
 	case errors.Is(err, keep.ErrNoEvidence):
-		return view, false, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: err.Error(), Cause: err}
+		return view, false, &rest.Error{Kind: rest.ErrUnreachable, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrNotHeld), errors.Is(err, keep.ErrTooLarge):
-		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: err.Error(), Cause: err}
+		return view, false, &rest.Error{Kind: rest.ErrInvalid, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrNotKept):
 		return goalView(s), false, nil
 	}

@@ -16,9 +16,8 @@ import (
 
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -42,18 +41,18 @@ func TestTheHistoryHasTheEndOfOutputOfAUnitAndAManagerThatWereLost(t *testing.T)
 	}
 	app := by()
 	for i := range many {
-		x, err := run(t, app, manager.RunRequest{
+		x, err := run(t, app, rest.RunRequest{
 			Node: "backend", Component: "api", Operation: "configure", ID: fmt.Sprint("x", i),
 			Inputs: map[string]string{"code": "7", "port": fmt.Sprintf("%d%s", i, strings.Repeat("\n€<&>", i%2*long))},
 		})
-		if !errors.Is(err, outcome.ErrFailed) || x.Runs[0].Truncated != (i%2 == 1) {
+		if !errors.Is(err, rest.ErrFailed) || x.Runs[0].Truncated != (i%2 == 1) {
 			t.Fatalf("configure: %+v, %v", x, err)
 		}
 	}
 	app.Close()
 	u.Crash()
 	after := by()
-	page, err := after.History(t.Context(), history.Query{Limit: 100, Output: true})
+	page, err := after.History(t.Context(), rest.HistoryQuery{Limit: 100, Output: true})
 	if err != nil || len(page.Executions) != many || page.Missing != nil {
 		t.Fatalf("history: %d executions, missing %v, %v", len(page.Executions), page.Missing, err)
 	}
@@ -70,17 +69,17 @@ func TestTheHistoryHasTheEndOfOutputOfAUnitAndAManagerThatWereLost(t *testing.T)
 			t.Errorf("%s by itself: %+v, %v", x.ID, one, err)
 		}
 	}
-	again, err := run(t, after, manager.RunRequest{
+	again, err := run(t, after, rest.RunRequest{
 		Node: "backend", Component: "api", Operation: "configure", ID: "x0", Inputs: map[string]string{"code": "7", "port": "0"},
 	})
-	if !errors.Is(err, outcome.ErrFailed) || again.Runs[0].Stderr != "on port 0\n" {
+	if !errors.Is(err, rest.ErrFailed) || again.Runs[0].Stderr != "on port 0\n" {
 		t.Errorf("asked for again: %+v, %v", again, err)
 	}
 }
 
 // awaitLog gives what start has written, once it has: it has succeeded as soon
 // as it runs.
-func awaitLog(t *testing.T, app *manager.App) []outcome.Log {
+func awaitLog(t *testing.T, app *manager.App) []rest.Log {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout})
@@ -111,15 +110,15 @@ func TestWithARealUnit(t *testing.T) {
 	t.Parallel()
 	var traced trace
 	app := application(t, fakeunit.Containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
-	do := func(operation string, inputs map[string]string) (outcome.Execution, error) {
-		return run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
+	do := func(operation string, inputs map[string]string) (rest.Execution, error) {
+		return run(t, app, rest.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
 	}
 
-	if _, err := do("Standard.start", nil); !errors.Is(err, outcome.ErrNotAllowed) || !strings.Contains(err.Error(), `"created"`) {
+	if _, err := do("Standard.start", nil); !errors.Is(err, rest.ErrNotAllowed) || !strings.Contains(err.Error(), `"created"`) {
 		t.Errorf("start before configure: got %v", err)
 	}
 	x, err := do("configure", map[string]string{"port": "8080", "code": "7"})
-	if !errors.Is(err, outcome.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
+	if !errors.Is(err, rest.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
 		t.Errorf("configure that fails: got %+v, %v", x, err)
 	}
 	traced.take()
@@ -150,13 +149,13 @@ func TestWithARealUnit(t *testing.T) {
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
 		t.Errorf("stop: %v", err)
 	}
-	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, outcome.ErrNotRunning) {
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, rest.ErrNotRunning) {
 		t.Errorf("stop of what does not run: got %v", err)
 	}
 	if c, err = app.Component(t.Context(), "backend", "api", manager.WithProcesses); err != nil || c.State != "configured" {
 		t.Errorf("after the stop: got %+v, %v", c, err)
 	}
-	if _, err := app.Execution(t.Context(), "nobody's", 0); !errors.Is(err, outcome.ErrUnreachable) { // frontend is not there
+	if _, err := app.Execution(t.Context(), "nobody's", 0); !errors.Is(err, rest.ErrUnreachable) { // frontend is not there
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.StopAll(t.Context(), "backend", ""); err != nil {
@@ -178,37 +177,37 @@ func TestARealUnitKnowsWhatWasExecuted(t *testing.T) {
 	by := func() *manager.App {
 		return application(t, fakeunit.Containers{"backend": {addr}, "frontend": nil}, manager.Options{Settle: time.Minute})
 	}
-	req := manager.RunRequest{
+	req := rest.RunRequest{
 		Node: "backend", Component: "api", Operation: "Standard.configure", By: "ann", Key: "k1", Inputs: map[string]string{"port": "8080"},
 	}
 	first, err := run(t, by(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, by(), manager.RunRequest{Node: "backend", Component: "api", Operation: "Standard.start", By: "ann", ID: "up"}); err != nil {
+	if _, err := run(t, by(), rest.RunRequest{Node: "backend", Component: "api", Operation: "Standard.start", By: "ann", ID: "up"}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := run(t, by(), req) // which its state no longer allows
 	if err != nil || again.ID != first.ID || again.Runs[0].Stderr != "on port 8080\n" || !again.Runs[0].Started.Equal(first.Runs[0].Started) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
-	for _, other := range []manager.RunRequest{
+	for _, other := range []rest.RunRequest{
 		{Node: "backend", Component: "api", Operation: "Standard.configure", By: "ann", Key: "k1", Inputs: map[string]string{"port": "8081"}},
 		{Node: "backend", Component: "api", Operation: "Standard.stop", By: "ann", Key: "k1"},
 		{Node: "backend", Component: "api", Operation: "Standard.stop", ID: "up"},
 	} {
-		if _, err := run(t, by(), other); !errors.Is(err, outcome.ErrReused) {
+		if _, err := run(t, by(), other); !errors.Is(err, rest.ErrReused) {
 			t.Errorf("%+v: %v", other, err)
 		}
 	}
-	page, err := by().History(t.Context(), history.Query{Limit: 10, Output: true})
+	page, err := by().History(t.Context(), rest.HistoryQuery{Limit: 10, Output: true})
 	if err != nil || len(page.Executions) != 2 || page.Next != "" || page.Missing != nil {
 		t.Fatalf("history: %+v, %v", page, err)
 	}
 	if x := page.Executions[1]; x.ID != first.ID || x.By != "ann" || x.Runs[0].Stderr != "on port 8080\n" || x.Runs[0].To != "configured" || *x.Runs[0].ExitCode != 0 {
 		t.Errorf("the first is %+v", x)
 	}
-	if x, err := by().Cancel(t.Context(), "up"); !errors.Is(err, outcome.ErrNotRunning) || x.Outcome != wire.OutcomeSucceeded {
+	if x, err := by().Cancel(t.Context(), "up"); !errors.Is(err, rest.ErrNotRunning) || x.Outcome != wire.OutcomeSucceeded {
 		t.Errorf("cancelled: %+v, %v", x, err)
 	}
 	for i := range 30 { // more than the mirror remembers: the journal is read
@@ -216,7 +215,7 @@ func TestARealUnitKnowsWhatWasExecuted(t *testing.T) {
 		if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); i == 0 && err != nil {
 			t.Fatal(err)
 		}
-		_, err := run(t, app, manager.RunRequest{
+		_, err := run(t, app, rest.RunRequest{
 			Node: "backend", Component: "api", Operation: "Standard.start", ID: fmt.Sprintf("n%d", i), Inputs: nil, By: code,
 		})
 		if err != nil {
@@ -225,7 +224,7 @@ func TestARealUnitKnowsWhatWasExecuted(t *testing.T) {
 		app.Close()
 	}
 	var all []string
-	for q := (history.Query{Limit: 4, By: "0"}); ; q.After = page.Next {
+	for q := (rest.HistoryQuery{Limit: 4, By: "0"}); ; q.After = page.Next {
 		if page, err = by().History(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/logs"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/view"
 )
 
@@ -84,7 +84,7 @@ func TestTheManagerHasNoPartInAJob(t *testing.T) {
 		says string
 	}{
 		"an operation": {func() error {
-			_, err := app.Start(t.Context(), manager.RunRequest{Node: "store", Component: "load", Operation: "Task.run"})
+			_, err := app.Start(t.Context(), rest.RunRequest{Node: "store", Component: "load", Operation: "Task.run"})
 			return err
 		}, component},
 		"the task": {func() error { _, _, err := app.RunTask(t.Context(), "load", true, "jo"); return err }, component},
@@ -98,7 +98,7 @@ func TestTheManagerHasNoPartInAJob(t *testing.T) {
 		"the end of a drain":     {func() error { return app.EndDrain("store") }, node},
 		"the log of a container": {func() error { _, err := app.Lines(t.Context(), logs.Query{Of: []string{"store"}}); return err }, node},
 	} {
-		if err := c.ask(); !errors.Is(err, outcome.ErrJob) || !strings.Contains(err.Error(), c.says) {
+		if err := c.ask(); !errors.Is(err, rest.ErrJob) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

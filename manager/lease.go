@@ -10,7 +10,7 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // LeaseRequest is a request to put components on hold until the lease ends.
@@ -38,7 +38,7 @@ func (g *Goals) Lease(ctx context.Context, req LeaseRequest) (Lease, error) {
 	l := Lease{ID: req.ID, Components: req.Components, Seconds: req.Time.Seconds(), Goal: true}
 	for _, name := range req.Components {
 		if g.model.Node[name] == "" {
-			return l, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("the application has no component %q", name)}
+			return l, &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("the application has no component %q", name)}
 		}
 	}
 	err := g.revise(ctx, func(ctx context.Context) (err error) {
@@ -70,9 +70,9 @@ func (g *Goals) revise(ctx context.Context, change func(context.Context) error) 
 	err := change(ctx)
 	switch {
 	case errors.Is(err, keep.ErrNoEvidence):
-		return &outcome.Error{Kind: outcome.ErrUnreachable, Detail: err.Error(), Cause: err}
+		return &rest.Error{Kind: rest.ErrUnreachable, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrLeases), errors.Is(err, keep.ErrTooLarge):
-		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: err.Error(), Cause: err}
+		return &rest.Error{Kind: rest.ErrInvalid, Detail: err.Error(), Cause: err}
 	case errors.Is(err, keep.ErrNotKept): // the rest of the replicas gets it later
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/logs"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // TestAFollowerOfARealUnitOutlivesIt: the unit executes itself anew, and a follower has
@@ -25,7 +26,7 @@ func TestAFollowerOfARealUnitOutlivesIt(t *testing.T) {
 	app := application(t, fakeunit.Containers{"backend": []netip.AddrPort{addr}}, manager.Options{})
 	operate := func(operation string) {
 		t.Helper()
-		if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: operation, By: "ann"}); err != nil {
+		if _, err := run(t, app, rest.RunRequest{Node: "backend", Component: "api", Operation: operation, By: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/logs"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -28,13 +28,13 @@ type LogRequest struct {
 func (r LogRequest) check() error {
 	switch {
 	case r.Stream != wire.Stdout && r.Stream != wire.Stderr:
-		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("std_type %q is neither %q nor %q", r.Stream, wire.Stdout, wire.Stderr)}
+		return &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("std_type %q is neither %q nor %q", r.Stream, wire.Stdout, wire.Stderr)}
 	case r.Tail < 0 || r.Length < 0 || r.Offset != nil && *r.Offset < 0:
-		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: "tail, offset and length must not be negative"}
+		return &rest.Error{Kind: rest.ErrInvalid, Detail: "tail, offset and length must not be negative"}
 	case r.Tail > MaxLog || r.Length > MaxLog:
-		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("an answer has at most %d bytes of a log", MaxLog)}
+		return &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("an answer has at most %d bytes of a log", MaxLog)}
 	case r.Tail > 0 && (r.Offset != nil || r.Length > 0):
-		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: "tail counts from the end, offset and length from the beginning: use one or the other"}
+		return &rest.Error{Kind: rest.ErrInvalid, Detail: "tail counts from the end, offset and length from the beginning: use one or the other"}
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ type Logs struct {
 
 // Log reads an operation's output on all replicas or one. It returns an error only
 // if no replica returns any.
-func (l *Logs) Log(ctx context.Context, nodeName, componentName, name, which string, req LogRequest) ([]outcome.Log, error) {
+func (l *Logs) Log(ctx context.Context, nodeName, componentName, name, which string, req LogRequest) ([]rest.Log, error) {
 	op, err := l.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
@@ -59,20 +59,20 @@ func (l *Logs) Log(ctx context.Context, nodeName, componentName, name, which str
 	if err := hasLog(op); err != nil {
 		return nil, err
 	}
-	return readLogs(ctx, l.fleet, op.Component.Node, which, func(r fleet.Replica) (outcome.Log, error) { return readLog(ctx, op, r, req) })
+	return readLogs(ctx, l.fleet, op.Component.Node, which, func(r fleet.Replica) (rest.Log, error) { return readLog(ctx, op, r, req) })
 }
 
 func hasLog(op topology.Operation) error {
 	if op.Model.Script == "" {
-		return &outcome.Error{Kind: outcome.ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no script, so it writes no log", op.Name, op.Component.Name())}
+		return &rest.Error{Kind: rest.ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no script, so it writes no log", op.Name, op.Component.Name())}
 	}
 	return nil
 }
 
-func readLog(ctx context.Context, op topology.Operation, r fleet.Replica, req LogRequest) (outcome.Log, error) {
+func readLog(ctx context.Context, op topology.Operation, r fleet.Replica, req LogRequest) (rest.Log, error) {
 	if req.Offset != nil && req.Length > 0 {
 		text, err := r.Unit.ReadLog(ctx, op.Process(), req.Stream, *req.Offset, req.Length)
-		return outcome.Log{Text: text}, err
+		return rest.Log{Text: text}, err
 	}
 	var offset int64
 	length := req.Tail
@@ -84,17 +84,17 @@ func readLog(ctx context.Context, op topology.Operation, r fleet.Replica, req Lo
 	}
 	tail, err := r.Unit.TailLog(ctx, op.Process(), req.Stream, offset, length)
 	if err != nil {
-		return outcome.Log{}, err
+		return rest.Log{}, err
 	}
 	cut := tail.Overflow
 	if !cut && req.Offset == nil {
 		cut, err = r.Unit.LogRotated(ctx, op.Process(), req.Stream)
 	}
-	return outcome.Log{Text: tail.Data, Offset: tail.Offset, Truncated: cut}, err
+	return rest.Log{Text: tail.Data, Offset: tail.Offset, Truncated: cut}, err
 }
 
 // UnitLog reads the units' own logs on a node.
-func (l *Logs) UnitLog(ctx context.Context, nodeName, which string, req LogRequest) ([]outcome.Log, error) {
+func (l *Logs) UnitLog(ctx context.Context, nodeName, which string, req LogRequest) ([]rest.Log, error) {
 	n, err := l.model.Node(nodeName)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (l *Logs) UnitLog(ctx context.Context, nodeName, which string, req LogReque
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	return readLogs(ctx, l.fleet, n, which, func(r fleet.Replica) (outcome.Log, error) {
+	return readLogs(ctx, l.fleet, n, which, func(r fleet.Replica) (rest.Log, error) {
 		length := req.Tail
 		if length == 0 {
 			length = max(req.Length, DefaultLog)
@@ -115,20 +115,20 @@ func (l *Logs) UnitLog(ctx context.Context, nodeName, which string, req LogReque
 			length = 0
 		}
 		text, err := r.Unit.ReadUnitLog(ctx, offset, length)
-		return outcome.Log{Text: text}, err
+		return rest.Log{Text: text}, err
 	})
 }
 
-func readLogs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, read func(fleet.Replica) (outcome.Log, error)) ([]outcome.Log, error) {
+func readLogs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which string, read func(fleet.Replica) (rest.Log, error)) ([]rest.Log, error) {
 	replicas, err := f.Replicas(ctx, n, which)
 	if err != nil {
 		return nil, err
 	}
-	all := fleet.Each(replicas, func(r fleet.Replica) outcome.Log {
+	all := fleet.Each(replicas, func(r fleet.Replica) rest.Log {
 		l, err := read(r)
 		l.Replica = r.Addr.String()
 		if err != nil {
-			l.Err = outcome.Of(r.String(), err)
+			l.Err = rest.Of(r.String(), err)
 			l.Problem = l.Err.Error()
 		}
 		return l
@@ -138,7 +138,7 @@ func readLogs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which strin
 		if l.Err == nil {
 			return all, nil
 		}
-		if failed == nil || outcome.Rank(l.Err) > outcome.Rank(failed) {
+		if failed == nil || rest.Rank(l.Err) > rest.Rank(failed) {
 			failed = l.Err
 		}
 	}
@@ -162,7 +162,7 @@ func (l *Logs) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
 }
 
 // ClearLog empties both logs of an operation.
-func (l *Logs) ClearLog(ctx context.Context, nodeName, componentName, name, which string) ([]outcome.Result, error) {
+func (l *Logs) ClearLog(ctx context.Context, nodeName, componentName, name, which string) ([]rest.Result, error) {
 	op, err := l.model.Operation(nodeName, componentName, name)
 	if err != nil {
 		return nil, err
@@ -171,22 +171,22 @@ func (l *Logs) ClearLog(ctx context.Context, nodeName, componentName, name, whic
 		return nil, err
 	}
 	subject := fmt.Sprintf("log of operation %s of component %q", op.Name, componentName)
-	return l.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) outcome.Result {
-		return outcome.Result{Err: r.Unit.ClearLogs(ctx, op.Process())}
+	return l.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) rest.Result {
+		return rest.Result{Err: r.Unit.ClearLogs(ctx, op.Process())}
 	})
 }
 
 // ClearUnitLog empties the units' own logs on a node.
-func (l *Logs) ClearUnitLog(ctx context.Context, nodeName, which string) ([]outcome.Result, error) {
+func (l *Logs) ClearUnitLog(ctx context.Context, nodeName, which string) ([]rest.Result, error) {
 	n, err := l.model.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
-	return l.fleet.On(ctx, n, which, "log of the unit", func(ctx context.Context, r fleet.Replica) outcome.Result {
+	return l.fleet.On(ctx, n, which, "log of the unit", func(ctx context.Context, r fleet.Replica) rest.Result {
 		err := r.Unit.ClearUnitLog(ctx)
 		if code, _ := wire.FaultCodeOf(err); code == wire.NoFile {
 			err = nil // a missing log counts as empty
 		}
-		return outcome.Result{Err: err}
+		return rest.Result{Err: err}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
@@ -53,7 +53,7 @@ func managerOf(t *testing.T, model *spec.Application, found fakeunit.Containers,
 
 var configured = map[string]string{"api": "configured"}
 
-func run(t *testing.T, app *manager.App, req manager.RunRequest) (outcome.Execution, error) {
+func run(t *testing.T, app *manager.App, req rest.RunRequest) (rest.Execution, error) {
 	t.Helper()
 	x, err := app.Start(t.Context(), req)
 	if err != nil {
@@ -65,7 +65,7 @@ func run(t *testing.T, app *manager.App, req manager.RunRequest) (outcome.Execut
 	return x, x.Err()
 }
 
-var startAPI = manager.RunRequest{Node: "backend", Component: "api", Operation: "Standard.start", By: "ann"}
+var startAPI = rest.RunRequest{Node: "backend", Component: "api", Operation: "Standard.start", By: "ann"}
 
 func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestAnOperationRunsOnEveryReplica(t *testing.T) {
 	if err != nil || x.Err() != nil || x.Outcome != wire.OutcomeSucceeded || x.Ended.IsZero() {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	i := slices.IndexFunc(x.Runs, func(r outcome.Run) bool { return r.Instance == "i1" })
+	i := slices.IndexFunc(x.Runs, func(r rest.Run) bool { return r.Instance == "i1" })
 	if r := x.Runs[max(i, 0)]; r.Instance != "i1" || r.To != "started" || r.Stdout != "up" || *r.ExitCode != 0 {
 		t.Errorf("got %+v", r)
 	}
@@ -112,7 +112,7 @@ func TestOneReplicaIsMeantByItsInstanceOrAddress(t *testing.T) {
 		t.Fatalf("got %+v, %v", x, err)
 	}
 	req.Replica = "i3"
-	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrUnknownReplica) {
+	if _, err := run(t, app, req); !errors.Is(err, rest.ErrUnknownReplica) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -122,7 +122,7 @@ func TestTheWorstReplicaDecides(t *testing.T) {
 	good, bad := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"}), fakeunit.Backend("i2", nil, fakeunit.End{Outcome: wire.OutcomeFailed, ExitCode: 7, Stderr: "no port"})
 	app := application(t, fakeunit.Containers{"backend": {good.Start(t, configured), bad.Start(t, configured)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
-	if !errors.Is(err, outcome.ErrFailed) || x.Outcome != wire.OutcomeFailed {
+	if !errors.Is(err, rest.ErrFailed) || x.Outcome != wire.OutcomeFailed {
 		t.Fatalf("got %+v, %v", x, err)
 	}
 	worst := x.Worst()
@@ -136,8 +136,8 @@ func TestTheProtocolForbidsWithAReason(t *testing.T) {
 	u := fakeunit.Backend("i1", nil, fakeunit.End{})
 	app := application(t, fakeunit.Containers{"backend": {u.Start(t, map[string]string{"api": "created"})}}, manager.Options{})
 	_, err := run(t, app, startAPI)
-	var e *outcome.Error
-	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrNotAllowed) {
+	var e *rest.Error
+	if !errors.As(err, &e) || !errors.Is(err, rest.ErrNotAllowed) {
 		t.Fatalf("got %v", err)
 	}
 	if e.State != "created" || len(e.Allowed) != 1 || e.Allowed[0] != "Standard.configure" || !strings.Contains(e.Detail, `"created"`) {
@@ -153,7 +153,7 @@ func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "push_default"}); !errors.Is(err, outcome.ErrBusy) {
+	if _, err := run(t, app, rest.RunRequest{Node: "backend", Component: "api", Operation: "push_default"}); !errors.Is(err, rest.ErrBusy) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "sighup"); err != nil {
@@ -162,17 +162,17 @@ func TestASecondOperationIsBusyUntilTheFirstIsStopped(t *testing.T) {
 	if got := u.Signals(); len(got) != 1 || got[0] != "api:Standard.start HUP" {
 		t.Errorf("got %q", got)
 	}
-	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "SIGHAPPY"); !errors.Is(err, outcome.ErrInvalid) {
+	if _, err := app.Signal(t.Context(), "backend", "api", "Standard.start", "", "SIGHAPPY"); !errors.Is(err, rest.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); err != nil {
 		t.Fatal(err)
 	}
 	x, err := app.Wait(t.Context(), begun.ID)
-	if err != nil || x.Outcome != wire.OutcomeCancelled || !errors.Is(x.Err(), outcome.ErrFailed) {
+	if err != nil || x.Outcome != wire.OutcomeCancelled || !errors.Is(x.Err(), rest.ErrFailed) {
 		t.Errorf("got %+v, %v", x, err)
 	}
-	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, outcome.ErrNotRunning) {
+	if _, err := app.Stop(t.Context(), "backend", "api", "Standard.start", ""); !errors.Is(err, rest.ErrNotRunning) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -195,8 +195,8 @@ func TestATimeLimitPasses(t *testing.T) {
 	u := fakeunit.Backend("i1", make(chan struct{}), fakeunit.End{})
 	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
-	req.Timeout = 10 * time.Millisecond
-	if x, err := run(t, app, req); !errors.Is(err, outcome.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
+	req.Timeout = 0.01
+	if x, err := run(t, app, req); !errors.Is(err, rest.ErrTimeLimit) || x.Outcome != wire.OutcomeTimeout {
 		t.Errorf("got %+v, %v", x, err)
 	}
 }
@@ -308,7 +308,7 @@ func TestAnOperationTakesTwoRequests(t *testing.T) {
 	if got := traced.take(x.ID); !slices.Equal(got, twice) && !slices.Equal(got, twice[1:]) {
 		t.Errorf("after the replacement the unit was asked %q", got)
 	}
-	if _, err := run(t, app, manager.RunRequest{Node: "backend", Component: "api", Operation: "configure"}); !errors.Is(err, outcome.ErrNotAllowed) {
+	if _, err := run(t, app, rest.RunRequest{Node: "backend", Component: "api", Operation: "configure"}); !errors.Is(err, rest.ErrNotAllowed) {
 		t.Errorf("got %v", err)
 	}
 	if got := traced.take(); !slices.Equal(got, []string{"POST /executions"}) {
@@ -352,7 +352,7 @@ func TestAReplicaThatWasNamedByItsInstanceIsNoOther(t *testing.T) {
 	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
 	req := startAPI
 	req.Replica = "i1"
-	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrUnknownReplica) || len(u.Executed()) != 0 {
+	if _, err := run(t, app, req); !errors.Is(err, rest.ErrUnknownReplica) || len(u.Executed()) != 0 {
 		t.Errorf("got %v, ran %q", err, u.Executed())
 	}
 }
@@ -367,7 +367,7 @@ func TestAContainerThatIsReplacedLosesItsExecution(t *testing.T) {
 	}
 	u.Replace("i2", configured)
 	x, err := app.Wait(t.Context(), begun.ID)
-	if err != nil || x.Outcome != wire.OutcomeLost || !errors.Is(x.Err(), outcome.ErrFailed) {
+	if err != nil || x.Outcome != wire.OutcomeLost || !errors.Is(x.Err(), rest.ErrFailed) {
 		t.Errorf("got %+v, %v", x, err)
 	}
 }
@@ -383,10 +383,10 @@ func TestADeadReplicaPoisonsNobody(t *testing.T) {
 	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started"})
 	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured), nobody(t)}, "store": {nobody(t)}}, manager.Options{})
 	x, err := run(t, app, startAPI)
-	if !errors.Is(err, outcome.ErrUnreachable) || x.Outcome != outcome.Unreachable {
+	if !errors.Is(err, rest.ErrUnreachable) || x.Outcome != rest.Unreachable {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	if !slices.ContainsFunc(x.Runs, func(r outcome.Run) bool { return r.Outcome == wire.OutcomeSucceeded }) {
+	if !slices.ContainsFunc(x.Runs, func(r rest.Run) bool { return r.Outcome == wire.OutcomeSucceeded }) {
 		t.Errorf("got %+v", x.Runs)
 	}
 	shown := app.App(t.Context(), manager.StatesOnly)
@@ -404,7 +404,7 @@ func TestADeadReplicaPoisonsNobody(t *testing.T) {
 		t.Errorf("got %+v, %d", missing, units)
 	}
 	logs, err := app.Log(t.Context(), "backend", "api", "Standard.start", "", manager.LogRequest{Stream: wire.Stdout, Tail: 2})
-	slices.SortFunc(logs, func(a, b outcome.Log) int { return strings.Compare(b.Text, a.Text) })
+	slices.SortFunc(logs, func(a, b rest.Log) int { return strings.Compare(b.Text, a.Text) })
 	if err != nil || len(logs) != 2 || logs[0].Text != "i1" || !logs[0].Truncated || logs[1].Problem == "" {
 		t.Errorf("got %+v, %v", logs, err)
 	}
@@ -463,16 +463,16 @@ func withGUI(t *testing.T, more ...netip.AddrPort) (app *manager.App, api, gui *
 }
 
 var (
-	startGUI = manager.RunRequest{Node: "frontend", Component: "gui", Operation: "start", By: "ann"}
-	stopAPI  = manager.RunRequest{Node: "backend", Component: "api", Operation: "stop", By: "ann"}
+	startGUI = rest.RunRequest{Node: "frontend", Component: "gui", Operation: "start", By: "ann"}
+	stopAPI  = rest.RunRequest{Node: "backend", Component: "api", Operation: "stop", By: "ann"}
 )
 
 func TestWhatRequiresWhatNothingOffersIsRefused(t *testing.T) {
 	t.Parallel()
 	app, _, gui := withGUI(t)
 	_, err := run(t, app, startGUI)
-	var e *outcome.Error
-	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrUnmet) || e.State != "configured" || len(e.Lacks) != 1 || len(gui.Executed()) != 0 {
+	var e *rest.Error
+	if !errors.As(err, &e) || !errors.Is(err, rest.ErrUnmet) || e.State != "configured" || len(e.Lacks) != 1 || len(gui.Executed()) != 0 {
 		t.Fatalf("got %v", err)
 	}
 	if l := e.Lacks[0]; l.Component != "gui" || l.Requirement != "connection" || l.Provider != "api" || l.Capability != "endpoint" {
@@ -511,7 +511,7 @@ func TestWhoKnowsBetterIsInTheHistory(t *testing.T) {
 	if x, err := run(t, app, req); err != nil || x.By != "ann" {
 		t.Errorf("where there was nothing to force: got %+v, %v", x, err)
 	}
-	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrNotAllowed) {
+	if _, err := run(t, app, req); !errors.Is(err, rest.ErrNotAllowed) {
 		t.Errorf("its own protocol is no matter of force: got %v", err)
 	}
 }
@@ -540,7 +540,7 @@ func TestWhoLosesItsProviderIsDegraded(t *testing.T) {
 func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
 	t.Parallel()
 	app, _, _ := withGUI(t)
-	for _, req := range []manager.RunRequest{startAPI, startGUI} {
+	for _, req := range []rest.RunRequest{startAPI, startGUI} {
 		if _, err := run(t, app, req); err != nil {
 			t.Fatal(err)
 		}
@@ -548,8 +548,8 @@ func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
 	strict := stopAPI
 	strict.Strict = true
 	_, err := run(t, app, strict)
-	var e *outcome.Error
-	if !errors.As(err, &e) || !errors.Is(err, outcome.ErrTakesAway) || len(e.Lacks) != 1 || !strings.Contains(err.Error(), `"gui" requires connection of "api"`) {
+	var e *rest.Error
+	if !errors.As(err, &e) || !errors.Is(err, rest.ErrTakesAway) || len(e.Lacks) != 1 || !strings.Contains(err.Error(), `"gui" requires connection of "api"`) {
 		t.Errorf("got %v", err)
 	}
 	x, err := run(t, app, stopAPI)
@@ -570,7 +570,7 @@ func TestARequirementHoldsWhileAnyReplicaOffersIt(t *testing.T) {
 	one.Replica = "i1"
 	other := one
 	other.Replica = "i3"
-	for _, req := range []manager.RunRequest{one, startGUI, other} {
+	for _, req := range []rest.RunRequest{one, startGUI, other} {
 		if _, err := run(t, app, req); err != nil {
 			t.Fatal(err)
 		}
@@ -592,7 +592,7 @@ func TestAReplicaOfAnotherVersionIsLeftAlone(t *testing.T) {
 	model := fakeunit.Thinking()
 	model.Nodes[0].Unit.Digest = "new"
 	app := managerOf(t, model, found, manager.Options{})
-	if _, err := run(t, app, startAPI); !errors.Is(err, outcome.ErrOutdated) || len(ours.Executed())+len(other.Executed()) != 0 {
+	if _, err := run(t, app, startAPI); !errors.Is(err, rest.ErrOutdated) || len(ours.Executed())+len(other.Executed()) != 0 {
 		t.Errorf("on both: %v", err)
 	}
 	shown, err := app.Component(t.Context(), "backend", "api", manager.StatesOnly)
@@ -621,7 +621,7 @@ func TestAProviderThatCannotBeHeardOffersNothing(t *testing.T) {
 		"Standard.start": {From: []string{"configured"}, End: fakeunit.End{Target: "started"}},
 	}}}
 	app := application(t, fakeunit.Containers{"backend": {nobody(t)}, "frontend": {gui.Start(t, map[string]string{"gui": "configured"})}}, manager.Options{})
-	if _, err := run(t, app, startGUI); !errors.Is(err, outcome.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit cannot be heard") {
+	if _, err := run(t, app, startGUI); !errors.Is(err, rest.ErrUnmet) || !strings.Contains(err.Error(), "unknown, because its unit does not answer") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -634,29 +634,29 @@ func TestNamesAreExplained(t *testing.T) {
 		kind                       error
 		says                       string
 	}{
-		"a mistyped node":                {"bakend", "api", "start", outcome.ErrUnknownNode, `did you mean "backend"?`},
-		"a mistyped component":           {"backend", "apu", "start", outcome.ErrUnknownComponent, `did you mean "api"?`},
-		"a component elsewhere":          {"backend", "gui", "start", outcome.ErrUnknownComponent, `it is on node "frontend"`},
-		"a component of a standalone":    {"store", "redis", "start", outcome.ErrUnknownComponent, "is standalone"},
-		"a mistyped operation":           {"backend", "api", "configre", outcome.ErrUnknownOperation, `did you mean "Standard.configure"?`},
-		"a mistyped qualified operation": {"backend", "api", "Standard.startx", outcome.ErrUnknownOperation, `did you mean "Standard.start"?`},
-		"a bare name of two interfaces":  {"backend", "api", "start", outcome.ErrAmbiguous, "Standard.start, api_interface.start"},
-		"a node without a container":     {"backend", "api", "configure", outcome.ErrUnreachable, "no container"},
+		"a mistyped node":                {"bakend", "api", "start", rest.ErrUnknownNode, `did you mean "backend"?`},
+		"a mistyped component":           {"backend", "apu", "start", rest.ErrUnknownComponent, `did you mean "api"?`},
+		"a component elsewhere":          {"backend", "gui", "start", rest.ErrUnknownComponent, `it is on node "frontend"`},
+		"a component of a standalone":    {"store", "redis", "start", rest.ErrUnknownComponent, "is standalone"},
+		"a mistyped operation":           {"backend", "api", "configre", rest.ErrUnknownOperation, `did you mean "Standard.configure"?`},
+		"a mistyped qualified operation": {"backend", "api", "Standard.startx", rest.ErrUnknownOperation, `did you mean "Standard.start"?`},
+		"a bare name of two interfaces":  {"backend", "api", "start", rest.ErrAmbiguous, "Standard.start, api_interface.start"},
+		"a node without a container":     {"backend", "api", "configure", rest.ErrUnreachable, "no container"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := run(t, app, manager.RunRequest{Node: c.node, Component: c.component, Operation: c.operation})
+			_, err := run(t, app, rest.RunRequest{Node: c.node, Component: c.component, Operation: c.operation})
 			if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
-	if _, err := app.StopAll(t.Context(), "store", ""); !errors.Is(err, outcome.ErrStandalone) {
+	if _, err := app.StopAll(t.Context(), "store", ""); !errors.Is(err, rest.ErrStandalone) {
 		t.Errorf("got %v", err)
 	}
 	req := startAPI
 	req.Inputs = map[string]string{"LD_PRELOAD": "x", "PATH": "y"}
-	if _, err := run(t, app, req); !errors.Is(err, outcome.ErrInvalid) || !strings.Contains(err.Error(), `"LD_PRELOAD", "PATH"`) {
+	if _, err := run(t, app, req); !errors.Is(err, rest.ErrInvalid) || !strings.Contains(err.Error(), `"LD_PRELOAD", "PATH"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -676,7 +676,7 @@ func TestAnExecutionOfAnotherManagerIsAskedFromTheUnits(t *testing.T) {
 	u := fakeunit.Backend("i1", nil, fakeunit.End{Target: "started", Stdout: "up"})
 	id, other := startedByAnother(t, fakeunit.Containers{"backend": {u.Start(t, configured)}})
 	_, err := other.Execution(t.Context(), "nobody's", 0)
-	if !errors.Is(err, outcome.ErrUnreachable) { // frontend could know it
+	if !errors.Is(err, rest.ErrUnreachable) { // frontend could know it
 		t.Errorf("got %v", err)
 	}
 	known, err := other.Execution(t.Context(), id, 0)
@@ -739,7 +739,7 @@ func TestCloseAnswersWhoeverWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	app.Close()
-	if _, err := app.Wait(t.Context(), x.ID); !errors.Is(err, outcome.ErrUnavailable) {
+	if _, err := app.Wait(t.Context(), x.ID); !errors.Is(err, rest.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -852,8 +852,8 @@ func TestAReloadThatOneUnitRefusesHasFailed(t *testing.T) {
 	two := &fakeunit.Unit{Instance: "i2", ReloadErr: wire.NewFault(wire.CantReread, "supervisord.conf:3: wrong")}
 	app := application(t, fakeunit.Containers{"backend": {one.Start(t, nil)}, "frontend": {two.Start(t, nil)}}, manager.Options{})
 	_, err := app.Reload(t.Context())
-	var e *outcome.Error
-	if !errors.Is(err, outcome.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {
+	var e *rest.Error
+	if !errors.Is(err, rest.ErrFailed) || !errors.As(err, &e) || len(e.Results) != 2 || !strings.Contains(err.Error(), "supervisord.conf:3: wrong") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -28,7 +28,7 @@ type KeptGoal struct {
 // is attributed to the caller, and the manager assigns a new revision. The view shows the current goal.
 func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal, by string) (view GoalView, kept bool, err error) {
 	if was.Revision.ID == "" {
-		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
+		return view, false, &rest.Error{Kind: rest.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
 	}
 	d := goal.Document{
 		Revision: was.Revision, Asked: cmp.Or(was.Asked, was.Revision), By: by, At: earlier(was.At, g.now()), All: was.State, States: was.States, Holds: was.Holds, Tasks: was.Tasks,

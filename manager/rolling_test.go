@@ -8,7 +8,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -34,7 +34,7 @@ func TestARollingOperationRunsOnOneReplicaAfterTheOther(t *testing.T) {
 	if err != nil || len(x.Runs) != 3 {
 		t.Fatalf("got %+v, %v", x, err)
 	}
-	slices.SortFunc(x.Runs, func(a, b outcome.Run) int { return a.Started.Compare(b.Started) })
+	slices.SortFunc(x.Runs, func(a, b rest.Run) int { return a.Started.Compare(b.Started) })
 	for i, r := range x.Runs {
 		if r.Outcome != wire.OutcomeSucceeded || i > 0 && r.Started.Before(x.Runs[i-1].Ended) {
 			t.Errorf("%+v after %+v", r, x.Runs[max(0, i-1)])
@@ -53,14 +53,14 @@ func TestARollingOperationStopsWhereItFails(t *testing.T) {
 	req := startAPI
 	req.MaxUnavailable = 2
 	x, err := run(t, app, req)
-	if !errors.Is(err, outcome.ErrFailed) || !strings.Contains(err.Error(), "exit code 7") {
+	if !errors.Is(err, rest.ErrFailed) || !strings.Contains(err.Error(), "exit code 7") {
 		t.Fatalf("got %+v, %v", x, err)
 	}
 	ran := 0
 	for _, u := range units {
 		ran += len(u.Executed())
 	}
-	i := slices.IndexFunc(x.Runs, func(r outcome.Run) bool { return r.Outcome == outcome.Refused })
+	i := slices.IndexFunc(x.Runs, func(r rest.Run) bool { return r.Outcome == rest.Refused })
 	if ran != 2 || i != 2 || !strings.Contains(x.Runs[i].Reason, "not begun, because it did not succeed on replica 127.0.0.1:") {
 		t.Errorf("%d ran, %+v", ran, x.Runs)
 	}

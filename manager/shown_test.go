@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/view"
 )
 
@@ -19,7 +20,7 @@ func TestAllStatesFollowWhatAnotherContainerOffers(t *testing.T) {
 	if c := gui(); slices.Contains(c.Allowed, "Standard.start") {
 		t.Errorf("without api, gui is %+v", c)
 	}
-	for _, req := range []manager.RunRequest{startAPI, startGUI} {
+	for _, req := range []rest.RunRequest{startAPI, startGUI} {
 		if _, err := run(t, app, req); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
@@ -80,12 +80,12 @@ func processes(ctx context.Context, f *fleet.Fleet, n *topology.Node, now view.L
 	if d == StatesOnly {
 		return nil
 	}
-	heard := f.Heard(now.Snapshot, n)
+	heard := f.Reachable(now.Snapshot, n)
 	found := view.Processes{}
 	for i, o := range fleet.Each(heard, func(r fleet.Replica) view.Observation {
 		snapshot, err := r.Unit.Components(ctx, true)
 		if err != nil {
-			err = outcome.Of(r.String(), err)
+			err = rest.Of(r.String(), err)
 		}
 		return view.Observation{Snapshot: snapshot, Err: err}
 	}) {
@@ -110,7 +110,7 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 
 // addProcesses adds the operation's process in the form that Supervisor's clients expect.
 func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, now view.Look, views []view.OperationReplica) {
-	heard := f.Heard(now.Snapshot, op.Component.Node)
+	heard := f.Reachable(now.Snapshot, op.Component.Node)
 	for i, info := range fleet.Each(heard, func(r fleet.Replica) *wire.ProcessInfo {
 		info, err := r.Unit.ProcessInfo(ctx, op.Process())
 		if err != nil {
@@ -135,7 +135,7 @@ type NotReady struct {
 func (a *App) Ready() (missing []NotReady, units int) {
 	now := a.rules.At(a.fleet.Snapshot())
 	for _, n := range a.model.Toskosed {
-		answering := len(a.fleet.Heard(now.Snapshot, n))
+		answering := len(a.fleet.Reachable(now.Snapshot, n))
 		if units += answering; answering == 0 {
 			missing = append(missing, NotReady{Node: n.Name(), Why: view.OfNode(now, n, nil).Why})
 		}

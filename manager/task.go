@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/keep"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
@@ -23,28 +22,28 @@ func (a *App) RunTask(ctx context.Context, name string, again bool, by string) (
 		return view, false, err
 	}
 	if c.Model.Task == nil {
-		return view, false, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("component %q is no task: it has no end that could be waited for; operations are run by their names", name)}
+		return view, false, &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("component %q is not a task; run its operations by their names", name)}
 	}
 	return a.spread(ctx, func(ctx context.Context) (keep.Status, error) {
 		return a.keeper.RunTask(ctx, name, again, by, a.now())
 	})
 }
 
-// index turns a person's request to run a Task into a run of one index, on that index's replica unless the request
-// names another.
-func (a *App) index(run *execute.Request, now view.Look, named bool) error {
-	c := run.Operation.Component
-	if c.Model.Task == nil || run.Operation.Name != protocol.TaskRun {
+// assignIndex turns a person's request to run a Task into a run of one index, on that index's replica unless the
+// request names another.
+func (a *App) assignIndex(inv *fleet.Invocation, now view.Look) error {
+	c := inv.Operation.Component
+	if c.Model.Task == nil || inv.Operation.Name != protocol.TaskRun {
 		return nil
 	}
-	index, err := indexOf(run.Inputs, c)
+	index, err := indexOf(inv.Request.Inputs, c)
 	if err != nil {
 		return err
 	}
 	part := a.Goals.model.NextPart(now.Situation(), now.Goal(), c.Name(), index)
-	run.Part = &part
-	if !named && len(run.Replicas) > 1 {
-		run.Replicas = []fleet.Replica{run.Replicas[index%len(run.Replicas)]}
+	inv.Part = &part
+	if inv.Request.Replica == "" && len(inv.Replicas) > 1 {
+		inv.Replicas = []fleet.Replica{inv.Replicas[index%len(inv.Replicas)]}
 	}
 	return nil
 }
@@ -64,7 +63,7 @@ func indexOf(inputs map[string]string, c *topology.Component) (int, error) {
 	if !given {
 		what = "and is missing"
 	}
-	return 0, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(
-		"the input %s says which index is run, from 0 to %d, %s; `toskose run %s`, or POST /api/v1/app/tasks/%s/run, runs all of them",
+	return 0, &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf(
+		"the input %s is the index to run, from 0 to %d, %s; `toskose run %s`, or POST /api/v1/app/tasks/%s/run, runs all of them",
 		spec.TaskIndex, task.Completions-1, what, c.Name(), c.Name())}
 }

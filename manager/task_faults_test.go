@@ -14,9 +14,8 @@ import (
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
@@ -78,7 +77,7 @@ func over(st *goal.TaskStatus) bool {
 // tried is how often each index was executed, as the unit's journal has it.
 func tried(t *testing.T, app *manager.App) map[int]int {
 	t.Helper()
-	past, err := app.History(t.Context(), history.Query{Component: "load", Operation: "run", Limit: 500})
+	past, err := app.History(t.Context(), rest.HistoryQuery{Component: "load", Operation: "run", Limit: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +129,7 @@ func TestADeadlineDoesNotPassBeforeThereIsAReplica(t *testing.T) {
 	app := loadingAs(t, spec.Task{Completions: 1, Parallelism: 1, Deadline: 1}, containers)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // nobody is there to keep the goal
-	if _, _, err := app.RunTask(ctx, "load", false, "jo"); !errors.Is(err, outcome.ErrUnreachable) {
+	if _, _, err := app.RunTask(ctx, "load", false, "jo"); !errors.Is(err, rest.ErrUnreachable) {
 		t.Fatalf("it is accepted without a replica: %v", err)
 	}
 	if st, _ := load(t, app); !st.Since.IsZero() {

@@ -11,10 +11,9 @@ import (
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
@@ -92,7 +91,7 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 	}
 	f.follow(t, app)
 	one := 1
-	if past, err := app.History(t.Context(), history.Query{Component: "load", Operation: "run", Index: &one, Limit: 10}); err != nil || len(past.Executions) != 3 || past.Executions[0].Part.Attempt != 3 {
+	if past, err := app.History(t.Context(), rest.HistoryQuery{Component: "load", Operation: "run", Index: &one, Limit: 10}); err != nil || len(past.Executions) != 3 || past.Executions[0].Part.Attempt != 3 {
 		t.Errorf("of index 1 was executed %+v, %v", past, err)
 	}
 	if st.Indexes[0].Instance != st.Indexes[2].Instance || st.Indexes[0].Instance == st.Indexes[1].Instance {
@@ -173,14 +172,14 @@ func TestAPersonRunsOneIndexOfATaskOnTheReplicaThatItIsFor(t *testing.T) {
 	units := []netip.AddrPort{testunit.Run(t, fakeunit.Password, testunit.Task).Addr, testunit.Run(t, fakeunit.Password, testunit.Task).Addr}
 	slices.SortFunc(units, netip.AddrPort.Compare) // as replicas are numbered
 	app := loading(t, units...)
-	request := manager.RunRequest{Node: "backend", Component: "load", Operation: "run", By: "jo"}
+	request := rest.RunRequest{Node: "backend", Component: "load", Operation: "run", By: "jo"}
 	for index, what := range map[string]string{"none": "and is missing", "": `and not ""`, "3": `and not "3"`, "-1": `and not "-1"`, "x": `and not "x"`} {
 		req := request
 		if index != "none" {
 			req.Inputs = map[string]string{"TASK_INDEX": index}
 		}
-		want := "the input TASK_INDEX says which index is run, from 0 to 2, " + what + "; `toskose run load`, or POST /api/v1/app/tasks/load/run, runs all of them"
-		if _, err := app.Start(t.Context(), req); !errors.Is(err, outcome.ErrInvalid) || err.Error() != want {
+		want := "the input TASK_INDEX is the index to run, from 0 to 2, " + what + "; `toskose run load`, or POST /api/v1/app/tasks/load/run, runs all of them"
+		if _, err := app.Start(t.Context(), req); !errors.Is(err, rest.ErrInvalid) || err.Error() != want {
 			t.Errorf("index %q: %v", index, err)
 		}
 	}
@@ -192,7 +191,7 @@ func TestAPersonRunsOneIndexOfATaskOnTheReplicaThatItIsFor(t *testing.T) {
 	if st.Completed != 1 || st.Indexes[2].Phase != goal.TaskCompleted || state == protocol.Completed {
 		t.Errorf("%s, %+v", state, st)
 	}
-	if _, _, err := app.RunTask(t.Context(), "nothing", false, "jo"); !errors.Is(err, outcome.ErrUnknownComponent) {
+	if _, _, err := app.RunTask(t.Context(), "nothing", false, "jo"); !errors.Is(err, rest.ErrUnknownComponent) {
 		t.Errorf("a task that there is not: %v", err)
 	}
 }

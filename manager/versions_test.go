@@ -10,6 +10,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
@@ -148,7 +149,7 @@ func TestAnOlderManagerKeepsWhatANewerOneSaysInTheGoal(t *testing.T) {
 	}
 	app := version(t, found, false)
 	awaitGoal(t, app, "known", func(g manager.GoalView) bool { return g.Acting && g.Revision == "7:abc" && g.Reached == 1 })
-	if _, err := app.Start(t.Context(), manager.RunRequest{Node: "backend", Component: "api", Operation: "Standard.stop", Replica: "i1", By: "ann"}); err != nil {
+	if _, err := app.Start(t.Context(), rest.RunRequest{Node: "backend", Component: "api", Operation: "Standard.stop", Replica: "i1", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	awaitGoal(t, app, "with a hold more", func(g manager.GoalView) bool { return len(g.Holds) == 2 && len(g.Lacking) == 0 })

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/toskose/toskose/manager/execute"
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
@@ -21,7 +20,7 @@ type world struct {
 	app    *topology.Application
 	fleet  *fleet.Fleet
 	rules  *view.Rules
-	engine *execute.Engine
+	engine *fleet.Engine
 }
 
 // observe returns the mirror's state in the form that package goal uses.

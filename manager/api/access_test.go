@@ -26,7 +26,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -162,7 +162,7 @@ func TestEachRoleMayWhatThePageSays(t *testing.T) {
 	if len(rows) < 20 {
 		t.Fatalf("only %d rows", len(rows))
 	}
-	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
+	a := &app{outcome: rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
 	h := handler(t, a)
 	for _, row := range rows {
 		method, path, least := string(row[1]), string(row[2]), string(row[3])
@@ -197,7 +197,7 @@ func newToken(t *testing.T, h http.Handler, user string) string {
 
 func TestATokenIsInThePlaceOfAPassword(t *testing.T) {
 	t.Parallel()
-	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
+	a := &app{outcome: rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
 	h := handler(t, a)
 	text := newToken(t, h, "operator-1")
 	if w := as(h, "", "POST", op, bearer(text)); w.Code != 200 || a.start.By != "operator-1" {
@@ -276,7 +276,7 @@ func audited(t *testing.T, a *app) (h http.Handler, audit, logs *lines) {
 
 func TestWhatIsDoneAndRefusedIsWrittenDown(t *testing.T) {
 	t.Parallel()
-	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
+	a := &app{outcome: rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
 	h, audit, _ := audited(t, a)
 	for name, c := range map[string]struct {
 		user, method, path string
@@ -313,7 +313,7 @@ func TestWhatIsDoneAndRefusedIsWrittenDown(t *testing.T) {
 func TestTheAuditLogIsAsTheDocumentationShowsIt(t *testing.T) {
 	t.Parallel()
 	shown := docs.Shown(t, "docs/manager-access.md", `"route":`)
-	h, audit, _ := audited(t, &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
+	h, audit, _ := audited(t, &app{outcome: rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
 	as(h, "operator-1", "POST", "/api/v1/node/backend/api/stop", "User-Agent: curl/8.14.1")
 	got := audit.take()
 	key := regexp.MustCompile(`"([a-z]+)":`)
@@ -330,7 +330,7 @@ func TestTheAuditLogIsAsTheDocumentationShowsIt(t *testing.T) {
 
 func TestNoSecretIsInAnyAnswerOrLog(t *testing.T) {
 	t.Parallel()
-	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
+	a := &app{outcome: rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}}
 	h, audit, logs := audited(t, a)
 	text := newToken(t, h, "admin-1")
 	var answers strings.Builder

@@ -26,9 +26,8 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/logs"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
@@ -40,10 +39,10 @@ func TestMain(m *testing.M) { leak.Main(m) }
 // app is an application that does as the test says.
 type app struct {
 	err     error // of everything
-	start   manager.RunRequest
+	start   rest.RunRequest
 	log     manager.LogRequest
 	called  string
-	outcome outcome.Execution
+	outcome rest.Execution
 	missing []manager.NotReady
 	goal    *manager.GoalView
 	panics  bool
@@ -114,45 +113,45 @@ func (a *app) Operation(_ context.Context, node, component, operation string, _ 
 	return view.Operation{Node: node, Component: component, OperationModel: topology.OperationModel{Name: operation}}, a.err
 }
 
-func (a *app) Start(_ context.Context, req manager.RunRequest) (outcome.Execution, error) {
+func (a *app) Start(_ context.Context, req rest.RunRequest) (rest.Execution, error) {
 	a.start = req
-	return outcome.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, a.err
+	return rest.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, a.err
 }
 
-func (a *app) Wait(context.Context, string) (outcome.Execution, error) { return a.outcome, a.err }
+func (a *app) Wait(context.Context, string) (rest.Execution, error) { return a.outcome, a.err }
 
-func (a *app) Execution(_ context.Context, id string, _ time.Duration) (outcome.Execution, error) {
-	return outcome.Execution{ID: id}, a.err
+func (a *app) Execution(_ context.Context, id string, _ time.Duration) (rest.Execution, error) {
+	return rest.Execution{ID: id}, a.err
 }
 
-func (a *app) Cancel(_ context.Context, id string) (outcome.Execution, error) {
+func (a *app) Cancel(_ context.Context, id string) (rest.Execution, error) {
 	a.called = "cancel " + id
-	return outcome.Execution{ID: id}, a.err
+	return rest.Execution{ID: id}, a.err
 }
 
-func (a *app) History(_ context.Context, q history.Query) (history.Page, error) {
+func (a *app) History(_ context.Context, q rest.HistoryQuery) (rest.History, error) {
 	a.called = fmt.Sprintf("history %+v", q)
-	return history.Page{}, a.err
+	return rest.History{}, a.err
 }
 
-func (a *app) did(what ...string) ([]outcome.Result, error) {
+func (a *app) did(what ...string) ([]rest.Result, error) {
 	a.called = strings.Join(what, " ")
-	return []outcome.Result{{Node: "backend", Replica: "10.0.0.2:9001", Done: true}}, a.err
+	return []rest.Result{{Node: "backend", Replica: "10.0.0.2:9001", Done: true}}, a.err
 }
 
-func (a *app) Stop(_ context.Context, node, component, operation, replica string) ([]outcome.Result, error) {
+func (a *app) Stop(_ context.Context, node, component, operation, replica string) ([]rest.Result, error) {
 	return a.did("stop", node, component, operation, replica)
 }
 
-func (a *app) StopAll(_ context.Context, node, replica string) ([]outcome.Result, error) {
+func (a *app) StopAll(_ context.Context, node, replica string) ([]rest.Result, error) {
 	return a.did("stopall", node, replica)
 }
 
-func (a *app) Signal(_ context.Context, node, component, operation, replica, signal string) ([]outcome.Result, error) {
+func (a *app) Signal(_ context.Context, node, component, operation, replica, signal string) ([]rest.Result, error) {
 	return a.did("signal", node, component, operation, replica, signal)
 }
 
-func (a *app) Reload(context.Context) ([]outcome.Result, error) { return a.did("reload") }
+func (a *app) Reload(context.Context) ([]rest.Result, error) { return a.did("reload") }
 
 func (a *app) Drain(_ context.Context, node string, lease time.Duration) (manager.Drain, error) {
 	a.called = "drain " + node + " " + lease.String()
@@ -174,22 +173,22 @@ func (a *app) EndLease(_ context.Context, id string) error {
 	return a.err
 }
 
-func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error) {
+func (a *app) Log(_ context.Context, node, component, operation, replica string, req manager.LogRequest) ([]rest.Log, error) {
 	a.log = req
 	a.called = strings.Join([]string{"log", node, component, operation, replica}, " ")
-	return []outcome.Log{{Replica: "r1", Text: "one\n"}, {Replica: "r2", Text: "two\n"}}, a.err
+	return []rest.Log{{Replica: "r1", Text: "one\n"}, {Replica: "r2", Text: "two\n"}}, a.err
 }
 
-func (a *app) UnitLog(_ context.Context, node, _ string, req manager.LogRequest) ([]outcome.Log, error) {
+func (a *app) UnitLog(_ context.Context, node, _ string, req manager.LogRequest) ([]rest.Log, error) {
 	a.log, a.called = req, "unitlog "+node
-	return []outcome.Log{{Replica: "r1", Text: "unit"}}, a.err
+	return []rest.Log{{Replica: "r1", Text: "unit"}}, a.err
 }
 
-func (a *app) ClearLog(_ context.Context, node, component, operation, replica string) ([]outcome.Result, error) {
+func (a *app) ClearLog(_ context.Context, node, component, operation, replica string) ([]rest.Result, error) {
 	return a.did("clear", node, component, operation, replica)
 }
 
-func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]outcome.Result, error) {
+func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]rest.Result, error) {
 	return a.did("clearunit", node, replica)
 }
 
@@ -346,8 +345,8 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"DELETE", op + "/log", 200, "clear backend api Standard.start ", ""},
 		{"GET", "/api/v1/executions/x9", 200, "", `"x9"`},
 		{"DELETE", "/api/v1/executions/x9", 200, "cancel x9", `"x9"`},
-		{"GET", "/api/v1/executions?node=backend&component=api&operation=start&by=jo&outcome=failed&limit=3&after=a.x&output=false", 200, "history {Node:backend Component:api Operation:start By:jo Outcome:failed After:a.x Limit:3 Output:false Index:<nil>}", ""},
-		{"GET", "/api/v1/executions", 200, "history {Node: Component: Operation: By: Outcome: After: Limit:50 Output:true Index:<nil>}", ""},
+		{"GET", "/api/v1/executions?node=backend&component=api&operation=start&by=jo&outcome=failed&limit=3&after=a.x&output=false", 200, "history {Node:backend Component:api Operation:start By:jo Outcome:failed Index:<nil> After:a.x Limit:3 Output:false}", ""},
+		{"GET", "/api/v1/executions", 200, "history {Node: Component: Operation: By: Outcome: Index:<nil> After: Limit:50 Output:true}", ""},
 		{"GET", "/api/v1/executions?outcome=odd", 422, "", "odd"},
 		{"GET", "/api/v1/executions?limit=201", 422, "", "201"},
 		{"GET", "/healthz", 200, "", "ok"},
@@ -464,14 +463,14 @@ func TestAPageOfAnotherSiteCannotAct(t *testing.T) {
 func TestRunWaitsUnlessAskedNotTo(t *testing.T) {
 	t.Parallel()
 	code := 0
-	a := &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []outcome.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
+	a := &app{outcome: rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded, Runs: []rest.Run{{Outcome: wire.OutcomeSucceeded, Exit: wire.Exit{ExitCode: &code}}}}}
 	h := handler(t, a)
 	w := ask(t, h, "POST", op+"?replica=i1&force=true&strict=true&max_unavailable=2", `{"inputs": {"port": 8080, "debug": true, "name": "x"}, "timeout": 1.5}`)
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"exit_code": 0`) {
 		t.Errorf("got %d: %s", w.Code, w.Body)
 	}
 	in := a.start.Inputs
-	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1500*time.Millisecond || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict || a.start.MaxUnavailable != 2 {
+	if in["port"] != "8080" || in["debug"] != "true" || in["name"] != "x" || a.start.Timeout != 1.5 || a.start.By != "admin" || a.start.Replica != "i1" || !a.start.Force || !a.start.Strict || a.start.MaxUnavailable != 2 {
 		t.Errorf("started %+v", a.start)
 	}
 	w = ask(t, h, "POST", op, "", "Prefer: handling=strict, respond-async; x=1")
@@ -486,12 +485,12 @@ type waiting struct {
 	end chan struct{}
 }
 
-func (a *waiting) Wait(ctx context.Context, _ string) (outcome.Execution, error) {
+func (a *waiting) Wait(ctx context.Context, _ string) (rest.Execution, error) {
 	select {
 	case <-a.end:
-		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}, nil
+		return rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}, nil
 	case <-ctx.Done():
-		return outcome.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, fmt.Errorf("it continues: %w", ctx.Err())
+		return rest.Execution{ID: "x1", Outcome: wire.OutcomeRunning}, fmt.Errorf("it continues: %w", ctx.Err())
 	}
 }
 
@@ -564,18 +563,18 @@ func TestABadBodyIsRefused(t *testing.T) {
 func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[error]string{
-		outcome.ErrUnknownNode: "404 unknown-node", outcome.ErrUnknownComponent: "404 unknown-component",
-		outcome.ErrUnknownOperation: "404 unknown-operation", outcome.ErrUnknownReplica: "404 unknown-replica",
-		outcome.ErrUnknownExecution: "404 unknown-execution", outcome.ErrNoLog: "404 no-log",
-		outcome.ErrAmbiguous: "409 ambiguous-operation", outcome.ErrStandalone: "409 standalone-node",
-		outcome.ErrJob:        "409 job-node",
-		outcome.ErrNotAllowed: "409 not-allowed", outcome.ErrUnmet: "409 requirement-not-met", outcome.ErrTakesAway: "409 required-by-others", outcome.ErrOutdated: "409 outdated", outcome.ErrBusy: "409 already-running", outcome.ErrNotRunning: "409 not-running",
-		outcome.ErrInvalid: "422 invalid-request", outcome.ErrReused: "422 id-reused", outcome.ErrNotImplemented: "501 not-implemented",
-		outcome.ErrFailed: "502 operation-failed", outcome.ErrBadAnswer: "502 bad-answer",
-		outcome.ErrUnreachable: "503 unreachable", outcome.ErrUnavailable: "503 unavailable", outcome.ErrTimeLimit: "504 time-limit",
+		rest.ErrUnknownNode: "404 unknown-node", rest.ErrUnknownComponent: "404 unknown-component",
+		rest.ErrUnknownOperation: "404 unknown-operation", rest.ErrUnknownReplica: "404 unknown-replica",
+		rest.ErrUnknownExecution: "404 unknown-execution", rest.ErrNoLog: "404 no-log",
+		rest.ErrAmbiguous: "409 ambiguous-operation", rest.ErrStandalone: "409 standalone-node",
+		rest.ErrJob:        "409 job-node",
+		rest.ErrNotAllowed: "409 not-allowed", rest.ErrUnmet: "409 requirement-not-met", rest.ErrTakesAway: "409 required-by-others", rest.ErrOutdated: "409 outdated", rest.ErrBusy: "409 already-running", rest.ErrNotRunning: "409 not-running",
+		rest.ErrInvalid: "422 invalid-request", rest.ErrReused: "422 id-reused", rest.ErrNotImplemented: "501 not-implemented",
+		rest.ErrFailed: "502 operation-failed", rest.ErrBadAnswer: "502 bad-answer",
+		rest.ErrUnreachable: "503 unreachable", rest.ErrUnavailable: "503 unavailable", rest.ErrTimeLimit: "504 time-limit",
 		io.ErrNoProgress: "500 internal",
 	} {
-		a := &app{err: &outcome.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
+		a := &app{err: &rest.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
 		w := ask(t, handler(t, a), "GET", op, "")
 		var p api.Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
@@ -594,8 +593,8 @@ func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }
 func TestAFailedOperationSaysHow(t *testing.T) {
 	t.Parallel()
 	code := 7
-	a := &app{outcome: outcome.Execution{ID: "x1"}}
-	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []outcome.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Output: wire.Output{Stderr: "no port"}}}
+	a := &app{outcome: rest.Execution{ID: "x1"}}
+	a.outcome.Outcome, a.outcome.Runs = wire.OutcomeFailed, []rest.Run{{Replica: "r", Outcome: wire.OutcomeFailed, Exit: wire.Exit{ExitCode: &code}, Output: wire.Output{Stderr: "no port"}}}
 	a.err = nil
 	failing := &failed{app: a}
 	h, err := api.New(failing, api.Options{Access: gate(t), Logger: slog.New(slog.DiscardHandler)})
@@ -613,9 +612,9 @@ func TestAFailedOperationSaysHow(t *testing.T) {
 // failed is an application whose executions fail.
 type failed struct{ *app }
 
-func (f *failed) Wait(context.Context, string) (outcome.Execution, error) {
+func (f *failed) Wait(context.Context, string) (rest.Execution, error) {
 	x := f.outcome
-	return x, &outcome.Error{Kind: outcome.ErrFailed, Detail: "failed with exit code 7", Execution: &x}
+	return x, &rest.Error{Kind: rest.ErrFailed, Detail: "failed with exit code 7", Execution: &x}
 }
 
 func TestAPanicIsAnsweredAndTellsNothing(t *testing.T) {
@@ -758,7 +757,7 @@ func TestTheApplicationIsReadyWhenItIsAsItsGoalSays(t *testing.T) {
 
 func TestMetricsCountRequestsByRoute(t *testing.T) {
 	t.Parallel()
-	h := handler(t, &app{outcome: outcome.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
+	h := handler(t, &app{outcome: rest.Execution{ID: "x1", Outcome: wire.OutcomeSucceeded}})
 	ask(t, h, "POST", op, "")
 	ask(t, h, "BREW", "/api/v1/x", "")
 	ask(t, h, "GET", "/random/17", "")

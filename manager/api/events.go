@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 const (
@@ -39,7 +39,7 @@ func (s *server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.streams }()
 		defer s.opts.Metrics.Follow()()
 	default:
-		s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
+		s.problem(w, r, &rest.Error{Kind: rest.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow the events", maxStreams)})
 		return
 	}
 	w.Header().Set("Content-Type", eventStream)

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -27,7 +26,7 @@ func (l *live) executed() (all []int) {
 	return all
 }
 
-func execution(t *testing.T, w *httptest.ResponseRecorder) (x outcome.Execution) {
+func execution(t *testing.T, w *httptest.ResponseRecorder) (x rest.Execution) {
 	t.Helper()
 	if err := json.Unmarshal(w.Body.Bytes(), &x); err != nil || w.Code != 200 && w.Code != 202 {
 		t.Fatalf("got %d, %v\n%s", w.Code, err, w.Body)
@@ -163,7 +162,7 @@ func TestRequestsWithAKeyThatComeTogetherAreOne(t *testing.T) {
 	ids := make(chan string)
 	for range 8 {
 		go func() {
-			var x outcome.Execution
+			var x rest.Execution
 			_ = json.Unmarshal(l.ask("POST", op, "", "Idempotency-Key: k").Body.Bytes(), &x)
 			ids <- x.ID
 		}()
@@ -211,7 +210,7 @@ func TestTheEndOfAnExecutionIsWaitedFor(t *testing.T) {
 		if other {
 			l.manage()
 		}
-		if x := read[outcome.Execution](l, path); x.Outcome != wire.OutcomeRunning {
+		if x := read[rest.Execution](l, path); x.Outcome != wire.OutcomeRunning {
 			t.Errorf("without waiting: %+v", x)
 		}
 		ended := make(chan string)
@@ -224,7 +223,7 @@ func TestTheEndOfAnExecutionIsWaitedFor(t *testing.T) {
 }
 
 // ids are those of a page, with how many runs each has.
-func ids(page history.Page) (all []string) {
+func ids(page rest.History) (all []string) {
 	for _, x := range page.Executions {
 		all = append(all, fmt.Sprintf("%s/%d", x.ID, len(x.Runs)))
 	}
@@ -235,7 +234,7 @@ func TestTheHistoryIsThatOfTheJournals(t *testing.T) {
 	t.Parallel()
 	l := enliven(t, nil, fakeunit.End{Target: "started", Stdout: "listening"})
 	const path = "/api/v1/executions"
-	if page := read[history.Page](l, path); len(page.Executions) != 0 {
+	if page := read[rest.History](l, path); len(page.Executions) != 0 {
 		t.Errorf("at the beginning: %+v", page)
 	}
 	var want []string // latest first
@@ -251,7 +250,7 @@ func TestTheHistoryIsThatOfTheJournals(t *testing.T) {
 			var all []string
 			for next := fmt.Sprintf("%s?limit=%d", path, limit); next != ""; {
 				w := l.ask("GET", next, "")
-				var page history.Page
+				var page rest.History
 				if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
 					t.Fatalf("%v: %s", err, w.Body)
 				}
@@ -275,15 +274,15 @@ func TestTheHistoryIsThatOfTheJournals(t *testing.T) {
 			"index=0":                               "",
 			"operation=push_default&limit=1":        "p19/2",
 		} {
-			if got := strings.Join(ids(read[history.Page](l, path+"?"+query)), " "); got != want {
+			if got := strings.Join(ids(read[rest.History](l, path+"?"+query)), " "); got != want {
 				t.Errorf("%s: %q, want %q", query, got, want)
 			}
 		}
-		x := read[history.Page](l, path+"?component=api&limit=1").Executions[0]
+		x := read[rest.History](l, path+"?component=api&limit=1").Executions[0]
 		if r := x.Runs[0]; x.By != "admin" || r.Replica != l.found["backend"][1].String() || r.Stdout != "listening" || r.Outcome != wire.OutcomeSucceeded || r.Ended.IsZero() || x.Inputs[0] != "PORT" {
 			t.Errorf("it has %+v", x)
 		}
-		if x = read[history.Page](l, path+"?component=api&limit=1&output=false").Executions[0]; x.Runs[0].Stdout != "" {
+		if x = read[rest.History](l, path+"?component=api&limit=1&output=false").Executions[0]; x.Runs[0].Stdout != "" {
 			t.Errorf("with output it is %+v", x)
 		}
 		l.manage()

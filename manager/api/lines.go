@@ -13,7 +13,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/logs"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -48,7 +48,7 @@ func (s *server) followLines(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.followers }()
 		defer s.opts.Metrics.Follow()()
 	default:
-		s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow logs", maxFollowers)})
+		s.problem(w, r, &rest.Error{Kind: rest.ErrUnavailable, Detail: fmt.Sprintf("%d clients already follow logs", maxFollowers)})
 		return
 	}
 	query.Follow = true
@@ -149,7 +149,7 @@ func readPage(ctx context.Context, lines manager.LineReader, limit int) (page li
 			return page, plain.String(), false, nil
 		}
 		if err != nil {
-			return page, "", false, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "the manager is shutting down", Cause: err}
+			return page, "", false, &rest.Error{Kind: rest.ErrUnavailable, Detail: "the manager is shutting down", Cause: err}
 		}
 		for i := range entries {
 			e := &entries[i]

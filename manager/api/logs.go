@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -53,7 +53,7 @@ func logRequest(r *http.Request) (manager.LogRequest, error) {
 		}
 		n, err := strconv.ParseInt(query.Get(name), 10, 64)
 		if err != nil {
-			return req, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("%s=%q is not a number of bytes", name, query.Get(name))}
+			return req, &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("%s=%q is not a number of bytes", name, query.Get(name))}
 		}
 		*field = n
 	}
@@ -64,7 +64,7 @@ func logRequest(r *http.Request) (manager.LogRequest, error) {
 }
 
 // logReply responds in plain text if requested, with a heading for each replica if there are several.
-func logReply(r *http.Request, logs []outcome.Log) reply {
+func logReply(r *http.Request, logs []rest.Log) reply {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/plain") {
 		return reply{body: map[string]any{"logs": logs}, header: map[string]string{"Vary": "Accept"}}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/toskose/toskose/manager/audit"
 	"github.com/toskose/toskose/manager/httpserver"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // sameOrigin rejects cross-site requests from browsers: they would carry the password that the browser keeps for
@@ -86,7 +86,7 @@ func (s *server) holds(next http.Handler) http.Handler {
 		release, ok := httpserver.Hold(r)
 		if !ok {
 			w.Header().Set("Retry-After", "1")
-			s.problem(w, r, &outcome.Error{Kind: outcome.ErrUnavailable, Detail: "too many requests are under way"})
+			s.problem(w, r, &rest.Error{Kind: rest.ErrUnavailable, Detail: "too many requests are under way"})
 			return
 		}
 		defer release()

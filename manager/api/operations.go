@@ -6,8 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/toskose/toskose/manager/history"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -28,23 +27,23 @@ func (s *server) getHistory(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	query := r.URL.Query()
-	asked := history.Query{
+	q := rest.HistoryQuery{
 		Node: query.Get("node"), Component: query.Get("component"), Operation: query.Get("operation"), By: query.Get("by"),
-		Outcome: wire.Outcome(query.Get("outcome")), After: wanted.after, Limit: wanted.limit, Output: output,
+		Outcome: query.Get("outcome"), After: wanted.after, Limit: wanted.limit, Output: output,
 	}
 	if text := query.Get("index"); text != "" {
 		index, err := strconv.Atoi(text)
 		if err != nil || index < 0 {
-			return reply{}, invalid("index is that of a task, from 0 on, not %q", text)
+			return reply{}, invalid("index is a number from 0 on, not %q", text)
 		}
-		asked.Index = &index
+		q.Index = &index
 	}
-	switch asked.Outcome {
+	switch wire.Outcome(q.Outcome) {
 	case "", wire.OutcomeRunning, wire.OutcomeSucceeded, wire.OutcomeFailed, wire.OutcomeCancelled, wire.OutcomeTimeout, wire.OutcomeLost:
 	default:
-		return reply{}, invalid("%q is not an outcome that a journal has", asked.Outcome)
+		return reply{}, invalid("%q is not an outcome that a journal has", q.Outcome)
 	}
-	page, err := s.app.History(r.Context(), asked)
+	page, err := s.app.History(r.Context(), q)
 	return paged(r, page, page.Next), err
 }
 
@@ -93,7 +92,7 @@ func (s *server) run(r *http.Request) (reply, error) {
 }
 
 // executionReply returns an execution that was waited for, or the error if it did not succeed.
-func executionReply(header map[string]string, x outcome.Execution, err error) (reply, error) {
+func executionReply(header map[string]string, x rest.Execution, err error) (reply, error) {
 	if err == nil {
 		err = x.Err()
 	}
@@ -122,4 +121,4 @@ func (s *server) reload(r *http.Request) (reply, error) {
 }
 
 // resultsReply returns the results of each replica.
-func resultsReply(results []outcome.Result) reply { return ok(map[string]any{"results": results}) }
+func resultsReply(results []rest.Result) reply { return ok(map[string]any{"results": results}) }

@@ -7,31 +7,31 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/manager/access"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // Problem is a problem document (RFC 9457) with extensions. Type is stable:
 // clients may rely on it.
 type Problem struct {
-	Type       string         `json:"type"`
-	Title      string         `json:"title"`
-	Status     int            `json:"status"`
-	Detail     string         `json:"detail"`
-	Instance   string         `json:"instance,omitempty"` // the path of the request
-	Request    string         `json:"request,omitempty"`  // its id, as in the logs
-	Suggestion string         `json:"suggestion,omitempty"`
-	Candidates []string       `json:"candidates,omitempty"`
-	State      string         `json:"state,omitempty"`
-	Allowed    []string       `json:"allowed,omitzero"`
-	Lacks      []outcome.Lack `json:"lacks,omitempty"`
-	Execution  string         `json:"execution,omitempty"` // its id
-	Outcome    wire.Outcome   `json:"outcome,omitempty"`
+	Type       string       `json:"type"`
+	Title      string       `json:"title"`
+	Status     int          `json:"status"`
+	Detail     string       `json:"detail"`
+	Instance   string       `json:"instance,omitempty"` // the path of the request
+	Request    string       `json:"request,omitempty"`  // its id, as in the logs
+	Suggestion string       `json:"suggestion,omitempty"`
+	Candidates []string     `json:"candidates,omitempty"`
+	State      string       `json:"state,omitempty"`
+	Allowed    []string     `json:"allowed,omitzero"`
+	Lacks      []rest.Lack  `json:"lacks,omitempty"`
+	Execution  string       `json:"execution,omitempty"` // its id
+	Outcome    wire.Outcome `json:"outcome,omitempty"`
 	wire.Exit
-	wire.Output                  // of the worst run
-	Runs        []outcome.Run    `json:"runs,omitempty"`
-	Results     []outcome.Result `json:"results,omitempty"`
-	Nodes       []string         `json:"nodes,omitempty"` // that are not ready
+	wire.Output               // of the worst run
+	Runs        []rest.Run    `json:"runs,omitempty"`
+	Results     []rest.Result `json:"results,omitempty"`
+	Nodes       []string      `json:"nodes,omitempty"` // that are not ready
 }
 
 // notReadyError names the nodes that have no responding unit.
@@ -72,39 +72,39 @@ var problemKinds = []problemKind{
 	{errSessionForSession, http.StatusForbidden, "forbidden"},
 	{errForeign, http.StatusForbidden, "cross-origin"},
 	{errNoRoute, http.StatusNotFound, "no-such-path"},
-	{outcome.ErrUnknownNode, http.StatusNotFound, "unknown-node"},
-	{outcome.ErrUnknownComponent, http.StatusNotFound, "unknown-component"},
-	{outcome.ErrUnknownOperation, http.StatusNotFound, "unknown-operation"},
-	{outcome.ErrUnknownReplica, http.StatusNotFound, "unknown-replica"},
-	{outcome.ErrUnknownExecution, http.StatusNotFound, "unknown-execution"},
-	{outcome.ErrNoLog, http.StatusNotFound, "no-log"},
+	{rest.ErrUnknownNode, http.StatusNotFound, "unknown-node"},
+	{rest.ErrUnknownComponent, http.StatusNotFound, "unknown-component"},
+	{rest.ErrUnknownOperation, http.StatusNotFound, "unknown-operation"},
+	{rest.ErrUnknownReplica, http.StatusNotFound, "unknown-replica"},
+	{rest.ErrUnknownExecution, http.StatusNotFound, "unknown-execution"},
+	{rest.ErrNoLog, http.StatusNotFound, "no-log"},
 	{errMethod, http.StatusMethodNotAllowed, "method-not-allowed"},
-	{outcome.ErrAmbiguous, http.StatusConflict, "ambiguous-operation"},
-	{outcome.ErrStandalone, http.StatusConflict, "standalone-node"},
-	{outcome.ErrJob, http.StatusConflict, "job-node"},
-	{outcome.ErrNotAllowed, http.StatusConflict, "not-allowed"},
-	{outcome.ErrUnmet, http.StatusConflict, "requirement-not-met"},
-	{outcome.ErrTakesAway, http.StatusConflict, "required-by-others"},
-	{outcome.ErrOutdated, http.StatusConflict, "outdated"},
-	{outcome.ErrBusy, http.StatusConflict, "already-running"},
-	{outcome.ErrNotRunning, http.StatusConflict, "not-running"},
+	{rest.ErrAmbiguous, http.StatusConflict, "ambiguous-operation"},
+	{rest.ErrStandalone, http.StatusConflict, "standalone-node"},
+	{rest.ErrJob, http.StatusConflict, "job-node"},
+	{rest.ErrNotAllowed, http.StatusConflict, "not-allowed"},
+	{rest.ErrUnmet, http.StatusConflict, "requirement-not-met"},
+	{rest.ErrTakesAway, http.StatusConflict, "required-by-others"},
+	{rest.ErrOutdated, http.StatusConflict, "outdated"},
+	{rest.ErrBusy, http.StatusConflict, "already-running"},
+	{rest.ErrNotRunning, http.StatusConflict, "not-running"},
 	{errIncomplete, http.StatusRequestTimeout, "incomplete"},
 	{errTooLarge, http.StatusRequestEntityTooLarge, "too-large"},
-	{outcome.ErrReused, http.StatusUnprocessableEntity, "id-reused"},
-	{outcome.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
-	{outcome.ErrNotImplemented, http.StatusNotImplemented, "not-implemented"},
-	{outcome.ErrFailed, http.StatusBadGateway, "operation-failed"},
-	{outcome.ErrBadAnswer, http.StatusBadGateway, "bad-answer"},
-	{outcome.ErrUnreachable, http.StatusServiceUnavailable, "unreachable"},
-	{outcome.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
+	{rest.ErrReused, http.StatusUnprocessableEntity, "id-reused"},
+	{rest.ErrInvalid, http.StatusUnprocessableEntity, "invalid-request"},
+	{rest.ErrNotImplemented, http.StatusNotImplemented, "not-implemented"},
+	{rest.ErrFailed, http.StatusBadGateway, "operation-failed"},
+	{rest.ErrBadAnswer, http.StatusBadGateway, "bad-answer"},
+	{rest.ErrUnreachable, http.StatusServiceUnavailable, "unreachable"},
+	{rest.ErrUnavailable, http.StatusServiceUnavailable, "unavailable"},
 	{errNotReady, http.StatusServiceUnavailable, "not-ready"},
-	{outcome.ErrTimeLimit, http.StatusGatewayTimeout, "time-limit"},
+	{rest.ErrTimeLimit, http.StatusGatewayTimeout, "time-limit"},
 	{errInternal, http.StatusInternalServerError, "internal"},
 }
 
 // invalid returns an error for an invalid request, with its cause.
 func invalid(format string, args ...any) error {
-	return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
+	return &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf(format, args...)}
 }
 
 // problemType is the prefix of every problem's type.
@@ -125,7 +125,7 @@ func problemOf(err error) *Problem {
 	if errors.As(err, &silent) {
 		p.Nodes = silent
 	}
-	var e *outcome.Error
+	var e *rest.Error
 	if !errors.As(err, &e) {
 		return p
 	}

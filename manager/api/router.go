@@ -14,13 +14,12 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/audit"
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/idempotency"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/openapi"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/manager/web"
@@ -64,29 +63,29 @@ type Goals interface {
 // Operations runs operations.
 type Operations interface {
 	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (view.Operation, error)
-	Start(ctx context.Context, req manager.RunRequest) (outcome.Execution, error)
-	Wait(ctx context.Context, id string) (outcome.Execution, error)
-	Execution(ctx context.Context, id string, wait time.Duration) (outcome.Execution, error)
-	Cancel(ctx context.Context, id string) (outcome.Execution, error)
-	History(ctx context.Context, q history.Query) (history.Page, error)
+	Start(ctx context.Context, req rest.RunRequest) (rest.Execution, error)
+	Wait(ctx context.Context, id string) (rest.Execution, error)
+	Execution(ctx context.Context, id string, wait time.Duration) (rest.Execution, error)
+	Cancel(ctx context.Context, id string) (rest.Execution, error)
+	History(ctx context.Context, q rest.HistoryQuery) (rest.History, error)
 }
 
 // Control stops and signals operations.
 type Control interface {
-	Stop(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
-	StopAll(ctx context.Context, node, replica string) ([]outcome.Result, error)
-	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]outcome.Result, error)
-	Reload(ctx context.Context) ([]outcome.Result, error)
+	Stop(ctx context.Context, node, component, operation, replica string) ([]rest.Result, error)
+	StopAll(ctx context.Context, node, replica string) ([]rest.Result, error)
+	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]rest.Result, error)
+	Reload(ctx context.Context) ([]rest.Result, error)
 	Drain(ctx context.Context, node string, lease time.Duration) (manager.Drain, error)
 	EndDrain(node string) error
 }
 
 // Logs reads and clears logs.
 type Logs interface {
-	Log(ctx context.Context, node, component, operation, replica string, req manager.LogRequest) ([]outcome.Log, error)
-	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]outcome.Log, error)
-	ClearLog(ctx context.Context, node, component, operation, replica string) ([]outcome.Result, error)
-	ClearUnitLog(ctx context.Context, node, replica string) ([]outcome.Result, error)
+	Log(ctx context.Context, node, component, operation, replica string, req manager.LogRequest) ([]rest.Log, error)
+	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]rest.Log, error)
+	ClearLog(ctx context.Context, node, component, operation, replica string) ([]rest.Result, error)
+	ClearUnitLog(ctx context.Context, node, replica string) ([]rest.Result, error)
 	Lines(ctx context.Context, q logs.Query) (manager.LineReader, error)
 }
 

@@ -1,32 +1,27 @@
 package api
 
 import (
-	"encoding/json"
-	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/idempotency"
+	"github.com/toskose/toskose/manager/rest"
 )
 
-// runBody is the body of a request to run an operation; it may be missing.
-type runBody struct {
-	ID      string         `json:"id"`      // the same id is the same execution
-	Inputs  map[string]any `json:"inputs"`  // strings, numbers and booleans
-	Timeout float64        `json:"timeout"` // seconds; 0: the operation's own limit, or none
-}
-
 // runRequest reads a request to run an operation.
-func runRequest(r *http.Request) (manager.RunRequest, error) {
-	req := manager.RunRequest{
-		Node: param(r, "node"), Component: param(r, "component"), Operation: param(r, "operation"),
-		Replica: replicaOf(r), By: callerOf(r).Name,
+func runRequest(r *http.Request) (rest.RunRequest, error) {
+	var req rest.RunRequest
+	err := decode(r, &req, `{"inputs": {"NAME": "value"}}`)
+	if err != nil {
+		return req, err
 	}
-	var err error
+	if req.Timeout < 0 || req.Timeout > 1e9 {
+		return req, invalid("timeout is a number of seconds from 0 to a billion, not %v", req.Timeout)
+	}
+	req.Node, req.Component, req.Operation = param(r, "node"), param(r, "component"), param(r, "operation")
+	req.Replica, req.By = replicaOf(r), callerOf(r).Name
 	if req.Force, err = flag(r, "force"); err != nil {
 		return req, err
 	}
@@ -36,39 +31,8 @@ func runRequest(r *http.Request) (manager.RunRequest, error) {
 	if req.MaxUnavailable, err = maxUnavailable(r); err != nil {
 		return req, err
 	}
-	var body runBody
-	if err := decode(r, &body, `{"inputs": {"NAME": "value"}}`); err != nil {
-		return req, err
-	}
-	if math.IsNaN(body.Timeout) || body.Timeout < 0 || body.Timeout > 1e9 {
-		return req, invalid("timeout is a number of seconds from 0 to a billion, not %v", body.Timeout)
-	}
-	req.ID = body.ID
-	if req.Key, err = idempotency.Key(r); err != nil {
-		return req, err
-	}
-	req.Timeout = time.Duration(body.Timeout * float64(time.Second))
-	req.Inputs, err = inputsOf(body)
+	req.Key, err = idempotency.Key(r)
 	return req, err
-}
-
-// inputsOf returns the inputs in the form that operations receive, or nil.
-func inputsOf(body runBody) (map[string]string, error) {
-	if len(body.Inputs) == 0 {
-		return nil, nil
-	}
-	inputs := make(map[string]string, len(body.Inputs))
-	for name, value := range body.Inputs {
-		switch v := value.(type) {
-		case string:
-			inputs[name] = v
-		case json.Number, bool:
-			inputs[name] = fmt.Sprint(v)
-		default:
-			return nil, invalid("the value of input %q is neither a string nor a number nor a boolean", name)
-		}
-	}
-	return inputs, nil
 }
 
 // maxUnavailable reads the maximum number of replicas on which an operation may run at the same time.

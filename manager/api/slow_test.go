@@ -22,7 +22,7 @@ import (
 
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/httpserver"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -150,18 +150,18 @@ func newPatient(many int) *patient {
 	return &patient{&app{}, make(chan struct{}, many), make(chan struct{}, many), make(chan struct{})}
 }
 
-func (p *patient) Execution(ctx context.Context, id string, _ time.Duration) (outcome.Execution, error) {
+func (p *patient) Execution(ctx context.Context, id string, _ time.Duration) (rest.Execution, error) {
 	return p.Wait(ctx, id)
 }
 
-func (p *patient) Wait(ctx context.Context, id string) (outcome.Execution, error) {
+func (p *patient) Wait(ctx context.Context, id string) (rest.Execution, error) {
 	p.begun <- struct{}{}
 	select {
 	case <-p.hold:
-		return outcome.Execution{ID: id, Outcome: wire.OutcomeSucceeded}, nil
+		return rest.Execution{ID: id, Outcome: wire.OutcomeSucceeded}, nil
 	case <-ctx.Done():
 		p.gone <- struct{}{}
-		return outcome.Execution{ID: id, Outcome: wire.OutcomeRunning}, ctx.Err()
+		return rest.Execution{ID: id, Outcome: wire.OutcomeRunning}, ctx.Err()
 	}
 }
 

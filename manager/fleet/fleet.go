@@ -1,8 +1,10 @@
-// Package fleet finds the containers for a request and calls their units: it retries when a response gets lost,
-// and waits until reads show the result.
+// Package fleet is what the units of an application report and do: their state (manager/mirror), requests to
+// several of them, executions, and the history of executions. It retries when a response gets lost, and waits until
+// reads show the result.
 //
-// A Fleet owns the application's mirror, and the goroutines started by Go. Calls end with the Fleet, or with their
-// context; calls with a detached context end only with the Fleet.
+// A Fleet owns the application's mirror, and the goroutines started by Go: one for each replica on which an
+// execution of its Engine runs. Calls end with the Fleet, or with their context; calls with a detached context end
+// only with the Fleet.
 package fleet
 
 import (
@@ -20,7 +22,7 @@ import (
 
 // Options configure a Fleet. All fields but TLS are required.
 type Options struct {
-	Nodes      []*topology.Node
+	Model      *topology.Application
 	Containers mirror.Containers
 	Limits     unitclient.Limits
 	TLS        *tls.Config // for requests to units; nil: plain HTTP
@@ -64,7 +66,7 @@ func (f *Fleet) newMirror() *mirror.Mirror {
 	opts := mirror.Options{
 		Containers: f.opts.Containers, Logger: f.opts.Logger, Poll: f.opts.Poll, Backoff: f.opts.Backoff, Discover: f.opts.Discover,
 	}
-	for _, n := range f.opts.Nodes {
+	for _, n := range f.opts.Model.Nodes {
 		spec := mirror.Spec{Name: n.Name(), Alias: n.Alias(), Port: n.Port()}
 		if n.Toskosed {
 			spec.Unit = func(addr netip.AddrPort) mirror.Unit { return f.pool.Client(addr, n.Credentials) }
@@ -93,12 +95,17 @@ func (f *Fleet) Close() {
 // Life returns a context that ends with Close.
 func (f *Fleet) Life() context.Context { return f.life }
 
+// withLife returns a context that ends with the Fleet, too.
+func (f *Fleet) withLife(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(f.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
 // Detached returns a context that ends with the Fleet but not with the request: a client that disconnects cancels
 // nothing.
 func (f *Fleet) Detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(f.life, cancel)
-	return ctx, func() { stop(); cancel() }
+	return f.withLife(context.WithoutCancel(ctx))
 }
 
 // Complete returns the snapshot once the state of all nodes is known.
@@ -113,15 +120,15 @@ func (f *Fleet) Known(ctx context.Context, n *topology.Node) *mirror.Snapshot {
 	return now
 }
 
-// few is the maximum number of concurrent calls in Few.
-const few = 16
+// maxConcurrent is the maximum number of concurrent calls in EachLimited.
+const maxConcurrent = 16
 
-// Few is Each with limited concurrency, for long or numerous calls.
-func Few[T, R any](items []T, do func(T) R) []R {
-	room := make(chan struct{}, few)
+// EachLimited is Each with limited concurrency, for long or numerous calls.
+func EachLimited[T, R any](items []T, do func(T) R) []R {
+	slots := make(chan struct{}, maxConcurrent)
 	return Each(items, func(item T) R {
-		room <- struct{}{}
-		defer func() { <-room }()
+		slots <- struct{}{}
+		defer func() { <-slots }()
 		return do(item)
 	})
 }

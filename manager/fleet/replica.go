@@ -1,13 +1,14 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
 
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
 )
@@ -48,15 +49,12 @@ func (f *Fleet) Replicas(ctx context.Context, n *topology.Node, which string) ([
 		all, addrs = append(all, r), append(addrs, r.Addr.String())
 	}
 	if len(all) == 0 {
-		why := now.Problem
-		if why == nil {
-			why = discovery.ErrNone
-		}
-		return nil, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: fmt.Sprintf("node %q: %v", n.Name(), why), Cause: why}
+		why := cmp.Or(now.Problem, discovery.ErrNone)
+		return nil, &rest.Error{Kind: rest.ErrUnreachable, Detail: fmt.Sprintf("node %q: %v", n.Name(), why), Cause: why}
 	}
 	if which != "" {
-		return nil, &outcome.Error{
-			Kind: outcome.ErrUnknownReplica, Candidates: addrs,
+		return nil, &rest.Error{
+			Kind: rest.ErrUnknownReplica, Candidates: addrs,
 			Detail: fmt.Sprintf("node %q has no replica with the address or instance %q", n.Name(), which),
 		}
 	}
@@ -67,8 +65,8 @@ func (f *Fleet) replica(n *topology.Node, addr netip.AddrPort) Replica {
 	return Replica{Node: n, Addr: addr, Unit: f.pool.Client(addr, n.Credentials)}
 }
 
-// There returns the replicas of a node that exist in a snapshot.
-func (f *Fleet) There(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
+// Existing returns the replicas of a node that exist in a snapshot.
+func (f *Fleet) Existing(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	for _, at := range now.Node(n.Name()).Replicas {
 		if at.Gone.IsZero() {
 			all = append(all, f.replica(n, at.Address))
@@ -77,8 +75,8 @@ func (f *Fleet) There(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	return all
 }
 
-// Heard returns the replicas of a node whose units are responsive in a snapshot.
-func (f *Fleet) Heard(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
+// Reachable returns the replicas of a node whose units are responsive in a snapshot.
+func (f *Fleet) Reachable(now *mirror.Snapshot, n *topology.Node) (all []Replica) {
 	for _, at := range now.Node(n.Name()).Replicas {
 		if at.Reachable() {
 			all = append(all, f.replica(n, at.Address))
@@ -96,32 +94,32 @@ func (f *Fleet) Instance(n *topology.Node, instance string) (Replica, error) {
 			return r, nil
 		}
 	}
-	return Replica{}, &outcome.Error{Kind: outcome.ErrUnreachable, Detail: fmt.Sprintf("instance %s of node %q is no longer found", instance, n.Name())}
+	return Replica{}, &rest.Error{Kind: rest.ErrUnreachable, Detail: fmt.Sprintf("instance %s of node %q is no longer found", instance, n.Name())}
 }
 
 // On calls do for all replicas of a node, or for one, concurrently. It succeeds if do succeeded for at least one
 // and the others had nothing to do.
-func (f *Fleet) On(ctx context.Context, n *topology.Node, which, subject string, do func(context.Context, Replica) outcome.Result) ([]outcome.Result, error) {
+func (f *Fleet) On(ctx context.Context, n *topology.Node, which, subject string, do func(context.Context, Replica) rest.Result) ([]rest.Result, error) {
 	results, err := f.Attempt(ctx, n, which, do)
 	if err != nil {
 		return nil, err
 	}
-	return results, outcome.Worst(subject, results)
+	return results, rest.Worst(subject, results)
 }
 
 // Attempt is On, but its error is only about finding the replicas.
-func (f *Fleet) Attempt(ctx context.Context, n *topology.Node, which string, do func(context.Context, Replica) outcome.Result) ([]outcome.Result, error) {
+func (f *Fleet) Attempt(ctx context.Context, n *topology.Node, which string, do func(context.Context, Replica) rest.Result) ([]rest.Result, error) {
 	replicas, err := f.Replicas(ctx, n, which)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := f.Detached(ctx)
 	defer cancel()
-	return Each(replicas, func(r Replica) outcome.Result {
+	return Each(replicas, func(r Replica) rest.Result {
 		result := do(ctx, r)
 		result.Node, result.Replica, result.Done = n.Name(), r.Addr.String(), result.Err == nil
 		if result.Err != nil {
-			result.Err = outcome.Of(r.String(), result.Err)
+			result.Err = rest.Of(r.String(), result.Err)
 			result.Detail = result.Err.Error()
 		}
 		return result

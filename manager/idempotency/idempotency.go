@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Limits on the stored responses.
@@ -36,7 +36,7 @@ func Key(r *http.Request) (string, error) {
 	}
 	odd := strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' })
 	if len(values) > 1 || key == "" || len(key) > maxKey || odd {
-		return "", &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("an Idempotency-Key is one value of 1 to %d printable ASCII characters", maxKey)}
+		return "", &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("an Idempotency-Key is one value of 1 to %d printable ASCII characters", maxKey)}
 	}
 	return key, nil
 }
@@ -114,7 +114,7 @@ func (all *Answers) claim(ctx context.Context, key string, sign [sha256.Size]byt
 		case known == nil:
 			return a, true, nil
 		case known.sign != sign:
-			return nil, false, &outcome.Error{Kind: outcome.ErrReused, Detail: "another request had this Idempotency-Key"}
+			return nil, false, &rest.Error{Kind: rest.ErrReused, Detail: "another request had this Idempotency-Key"}
 		}
 		select {
 		case <-known.done:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager/idempotency"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -58,13 +58,13 @@ func TestAKeyIsOneAnswer(t *testing.T) {
 		{"in quotes, and with a slash", "ann", "/a/?x=1", "{}", `"k"`, "1 {}", nil},
 		{"by another", "bob", "/a?x=1", "{}", "k", "2 {}", nil},
 		{"another key", "ann", "/a?x=1", "{}", "k2", "3 {}", nil},
-		{"another body", "ann", "/a?x=1", "{ }", "k", "", outcome.ErrReused},
-		{"another path", "ann", "/b?x=1", "{}", "k", "", outcome.ErrReused},
-		{"another query", "ann", "/a?x=2", "{}", "k", "", outcome.ErrReused},
-		{"no key", "ann", "/a?x=1", "{}", "", "", outcome.ErrInvalid},
-		{"nothing in quotes", "ann", "/a?x=1", "{}", `""`, "", outcome.ErrInvalid},
-		{"a long one", "ann", "/a?x=1", "{}", strings.Repeat("k", 256), "", outcome.ErrInvalid},
-		{"an odd one", "ann", "/a?x=1", "{}", "k\n", "", outcome.ErrInvalid},
+		{"another body", "ann", "/a?x=1", "{ }", "k", "", rest.ErrReused},
+		{"another path", "ann", "/b?x=1", "{}", "k", "", rest.ErrReused},
+		{"another query", "ann", "/a?x=2", "{}", "k", "", rest.ErrReused},
+		{"no key", "ann", "/a?x=1", "{}", "", "", rest.ErrInvalid},
+		{"nothing in quotes", "ann", "/a?x=1", "{}", `""`, "", rest.ErrInvalid},
+		{"a long one", "ann", "/a?x=1", "{}", strings.Repeat("k", 256), "", rest.ErrInvalid},
+		{"an odd one", "ann", "/a?x=1", "{}", "k\n", "", rest.ErrInvalid},
 	} {
 		before := c.calls
 		w, err := c.post(tt.caller, tt.path, tt.body, tt.key)

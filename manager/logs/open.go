@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -55,7 +55,7 @@ func (l *Logs) Open(ctx context.Context, q Query) (*Reader, error) {
 	r.update(now)                                          //nolint:contextcheck // followers end with the Reader, whose context is of ctx
 	if q.Replica != "" && len(r.followers) == 0 && r.fresh {
 		r.Close()
-		return nil, &outcome.Error{Kind: outcome.ErrUnknownReplica, Detail: fmt.Sprintf("nothing that was asked for has a replica with the address or instance %.60q", q.Replica)}
+		return nil, &rest.Error{Kind: rest.ErrUnknownReplica, Detail: fmt.Sprintf("nothing that was asked for has a replica with the address or instance %.60q", q.Replica)}
 	}
 	return r, nil
 }

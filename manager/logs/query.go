@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -40,7 +40,7 @@ type filter struct {
 func (q Query) filter() (*filter, error) {
 	f := &filter{Query: q}
 	invalid := func(format string, a ...any) error {
-		return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf(format, a...)}
+		return &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf(format, a...)}
 	}
 	var err error
 	switch {

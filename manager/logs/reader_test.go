@@ -21,7 +21,7 @@ import (
 	"github.com/toskose/toskose/manager/fleet"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/logs"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	unitlogs "github.com/toskose/toskose/unit/logs"
 	"github.com/toskose/toskose/unit/wire"
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, o unitlogs.Options, wrap func(http.Handler) http.Han
 		t.Fatal(err)
 	}
 	f := fleet.New(fleet.Options{
-		Nodes: app.Nodes, Containers: w.found, Logger: slog.New(slog.DiscardHandler),
+		Model: app, Containers: w.found, Logger: slog.New(slog.DiscardHandler),
 		Poll: time.Second, Patience: time.Second, Backoff: time.Millisecond, Discover: 10 * time.Millisecond, Settle: time.Second,
 	})
 	t.Cleanup(f.Close)
@@ -203,20 +203,20 @@ func TestAQueryThatMakesNoSenseIsRefused(t *testing.T) {
 		q    logs.Query
 		kind error
 	}{
-		{logs.Query{Of: []string{"nowhere"}}, outcome.ErrUnknownComponent},
-		{logs.Query{Of: []string{"backend/gui"}}, outcome.ErrUnknownComponent},
-		{logs.Query{Of: []string{"api/begin"}}, outcome.ErrUnknownOperation},
-		{logs.Query{Of: []string{"api/start"}}, outcome.ErrAmbiguous},
-		{logs.Query{Of: []string{"a/b/c/d"}}, outcome.ErrInvalid},
-		{logs.Query{Of: []string{"store"}}, outcome.ErrStandalone},
-		{logs.Query{Stream: "stdin"}, outcome.ErrInvalid},
-		{logs.Query{Match: "("}, outcome.ErrInvalid},
-		{logs.Query{Match: strings.Repeat("x", 1001)}, outcome.ErrInvalid},
-		{logs.Query{Tail: number(-1)}, outcome.ErrInvalid},
-		{logs.Query{After: "AQ"}, outcome.ErrInvalid},
-		{logs.Query{Follow: true, Until: time.Now()}, outcome.ErrInvalid},
-		{logs.Query{Since: time.Now(), Until: time.Unix(1, 0)}, outcome.ErrInvalid},
-		{logs.Query{Replica: "b9"}, outcome.ErrUnknownReplica},
+		{logs.Query{Of: []string{"nowhere"}}, rest.ErrUnknownComponent},
+		{logs.Query{Of: []string{"backend/gui"}}, rest.ErrUnknownComponent},
+		{logs.Query{Of: []string{"api/begin"}}, rest.ErrUnknownOperation},
+		{logs.Query{Of: []string{"api/start"}}, rest.ErrAmbiguous},
+		{logs.Query{Of: []string{"a/b/c/d"}}, rest.ErrInvalid},
+		{logs.Query{Of: []string{"store"}}, rest.ErrStandalone},
+		{logs.Query{Stream: "stdin"}, rest.ErrInvalid},
+		{logs.Query{Match: "("}, rest.ErrInvalid},
+		{logs.Query{Match: strings.Repeat("x", 1001)}, rest.ErrInvalid},
+		{logs.Query{Tail: number(-1)}, rest.ErrInvalid},
+		{logs.Query{After: "AQ"}, rest.ErrInvalid},
+		{logs.Query{Follow: true, Until: time.Now()}, rest.ErrInvalid},
+		{logs.Query{Since: time.Now(), Until: time.Unix(1, 0)}, rest.ErrInvalid},
+		{logs.Query{Replica: "b9"}, rest.ErrUnknownReplica},
 	} {
 		if r, err := w.logs.Open(t.Context(), c.q); !errors.Is(err, c.kind) {
 			t.Errorf("%+v: %v", c.q, err)

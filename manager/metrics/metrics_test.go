@@ -20,7 +20,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -35,7 +35,7 @@ func (app) App(context.Context, manager.Detail) view.App {
 			{Address: "10.0.0.1:9001"}, {Address: "10.0.0.2:9001", Problem: "its unit does not answer"}, {Address: "10.0.0.3:9001", Gone: time.Now()},
 		}}},
 		Components: []view.Component{{
-			Name: "api", Node: "backend", Lacks: make([]outcome.Lack, 2),
+			Name: "api", Node: "backend", Lacks: make([]rest.Lack, 2),
 			Replicas: []view.ComponentReplica{{State: "running"}, {State: "unknown"}},
 		}, {
 			Name: "load", Node: "backend", Task: &goal.TaskStatus{Indexes: []goal.TaskIndex{

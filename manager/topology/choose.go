@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/internal/suggest"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Choose returns the operations with a script that a name selects: NODE, COMPONENT, NODE/COMPONENT,
@@ -21,7 +21,7 @@ func (a *Application) Choose(name string) ([]Operation, error) {
 		return all, nil
 	}
 	if len(parts) > 3 {
-		return nil, &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("%q is not of the form NODE/COMPONENT/OPERATION", name)}
+		return nil, &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("%q is not of the form NODE/COMPONENT/OPERATION", name)}
 	}
 	n, err := a.Node(parts[0])
 	if err != nil {
@@ -83,8 +83,8 @@ func (a *Application) nothing(name string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return &outcome.Error{
-		Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf("the application has no node and no component %q", name),
+	return &rest.Error{
+		Kind: rest.ErrUnknownComponent, Detail: fmt.Sprintf("the application has no node and no component %q", name),
 		Candidates: names, Suggestion: suggest.Nearest(name, names),
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
@@ -49,7 +49,7 @@ func (o Operation) CheckInputs(inputs map[string]string) error {
 			undeclared = append(undeclared, fmt.Sprintf("%q", name))
 		}
 		if strings.ContainsRune(inputs[name], 0) {
-			return &outcome.Error{Kind: outcome.ErrInvalid, Detail: fmt.Sprintf("the value of input %q contains a zero byte, which no environment variable can", name)}
+			return &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("the value of input %q contains a zero byte, which no environment variable can", name)}
 		}
 	}
 	if undeclared == nil {
@@ -59,7 +59,7 @@ func (o Operation) CheckInputs(inputs map[string]string) error {
 	if declared != nil {
 		has = strings.Join(declared, ", ")
 	}
-	return &outcome.Error{Kind: outcome.ErrInvalid, Candidates: declared, Detail: fmt.Sprintf(
+	return &rest.Error{Kind: rest.ErrInvalid, Candidates: declared, Detail: fmt.Sprintf(
 		"operation %s of component %q does not declare the input %s (it declares %s)",
 		o.Name, o.Component.Name(), strings.Join(undeclared, ", "), has)}
 }

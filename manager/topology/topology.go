@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/internal/suggest"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
@@ -51,14 +51,14 @@ func (n *Node) IsJob() bool { return len(n.Model.Job) > 0 }
 // the orchestrator's action instead.
 func (n *Node) Unattended(does string) error {
 	if n.IsJob() {
-		return &outcome.Error{Kind: outcome.ErrJob, Detail: fmt.Sprintf("node %q is a job, run by its orchestrator: the manager has no part in it", n.Name())}
+		return &rest.Error{Kind: rest.ErrJob, Detail: fmt.Sprintf("node %q is a job, run by its orchestrator: the manager has no part in it", n.Name())}
 	}
-	return &outcome.Error{Kind: outcome.ErrStandalone, Detail: fmt.Sprintf("node %q is standalone: %s", n.Name(), does)}
+	return &rest.Error{Kind: rest.ErrStandalone, Detail: fmt.Sprintf("node %q is standalone: %s", n.Name(), does)}
 }
 
 // runsByItself is the error of a request for a component of a job.
 func (n *Node) runsByItself(component string) error {
-	return &outcome.Error{Kind: outcome.ErrJob, Detail: fmt.Sprintf(
+	return &rest.Error{Kind: rest.ErrJob, Detail: fmt.Sprintf(
 		"component %q is run by its orchestrator: container %q is a job, in which the manager has no part", component, n.Name())}
 }
 
@@ -136,7 +136,7 @@ func (a *Application) Node(name string) (*Node, error) {
 		}
 		names = append(names, n.Name())
 	}
-	return nil, unknown(outcome.ErrUnknownNode, fmt.Sprintf("the application has no node %q", name), name, names)
+	return nil, unknown(rest.ErrUnknownNode, fmt.Sprintf("the application has no node %q", name), name, names)
 }
 
 // Component finds a component on a node.
@@ -156,13 +156,13 @@ func (a *Application) Component(nodeName, name string) (*Component, error) {
 		return nil, n.runsByItself(name)
 	}
 	if !n.Toskosed {
-		return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf("node %q is standalone: it hosts no components", nodeName)}
+		return nil, &rest.Error{Kind: rest.ErrUnknownComponent, Detail: fmt.Sprintf("node %q is standalone: it hosts no components", nodeName)}
 	}
 	if c := a.component(name); c != nil {
-		return nil, &outcome.Error{Kind: outcome.ErrUnknownComponent, Detail: fmt.Sprintf(
+		return nil, &rest.Error{Kind: rest.ErrUnknownComponent, Detail: fmt.Sprintf(
 			"node %q has no component %q: it is on node %q", nodeName, name, c.Node.Name())}
 	}
-	return nil, unknown(outcome.ErrUnknownComponent, fmt.Sprintf("node %q has no component %q", nodeName, name), name, names)
+	return nil, unknown(rest.ErrUnknownComponent, fmt.Sprintf("node %q has no component %q", nodeName, name), name, names)
 }
 
 // Operation finds an operation by "interface.operation", or by its bare name if
@@ -189,20 +189,20 @@ func (a *Application) Operation(nodeName, componentName, name string) (Operation
 	case 1:
 		return candidates[0], nil
 	case 0:
-		e := unknown(outcome.ErrUnknownOperation, fmt.Sprintf("component %q has no operation %q", componentName, name), name, names)
+		e := unknown(rest.ErrUnknownOperation, fmt.Sprintf("component %q has no operation %q", componentName, name), name, names)
 		if e.Suggestion == "" {
 			e.Suggestion = nearestBare(c, name)
 		}
 		return Operation{}, e
 	}
-	return Operation{}, &outcome.Error{
-		Kind: outcome.ErrAmbiguous, Candidates: ambiguous,
+	return Operation{}, &rest.Error{
+		Kind: rest.ErrAmbiguous, Candidates: ambiguous,
 		Detail: fmt.Sprintf("component %q has several operations %q: %s", componentName, name, strings.Join(ambiguous, ", ")),
 	}
 }
 
-func unknown(kind error, detail, name string, names []string) *outcome.Error {
-	return &outcome.Error{Kind: kind, Detail: detail, Candidates: names, Suggestion: suggest.Nearest(name, names)}
+func unknown(kind error, detail, name string, names []string) *rest.Error {
+	return &rest.Error{Kind: kind, Detail: detail, Candidates: names, Suggestion: suggest.Nearest(name, names)}
 }
 
 // nearestBare returns the operation whose bare name is most similar.

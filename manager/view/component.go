@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
@@ -62,7 +62,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) Compon
 	r.Outdated = l.rules.outdated(at)
 	known := at.Component(c.Name())
 	if at.Problem != nil {
-		r.Problem = outcome.Of(c.Node.Replica(at.Address), at.Problem).Error()
+		r.Problem = rest.Of(c.Node.Replica(at.Address), at.Problem).Error()
 		if known != nil {
 			r.Last, r.Since, r.Why, r.Heard = known.State, known.Since, known.Why, at.Heard()
 		}
@@ -73,7 +73,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) Compon
 		return r
 	}
 	r.State, r.Since, r.Why = l.of(at).Components[c.Name()].State, known.Since, known.Why
-	r.Lacks = l.rules.lacks(l.situation, l.of(at), c.Name())
+	r.Lacks = l.rules.unmetNow(l.situation, l.of(at), c.Name())
 	r.Degraded = len(r.Lacks) > 0
 	r.Allowed, r.Blocked = l.allowed(c, at, known)
 	if x := known.Executing(); x != nil {

@@ -41,11 +41,11 @@ func (e *Encoder) Encode(app App) *Encoded {
 	frame := append(marshal(app, ""), '\n')
 	sum.Write(frame)
 	var data bytes.Buffer
-	rest := beside(&data, frame, `"nodes"`)
+	suffix := beside(&data, frame, `"nodes"`)
 	array(e.parts, parts, &data, sum, nodes, func(n *Node) any { return first(n.Replicas) })
-	rest = beside(&data, rest, `"components"`)
+	suffix = beside(&data, suffix, `"components"`)
 	array(e.parts, parts, &data, sum, components, func(c *Component) any { return first(c.Replicas) })
-	data.Write(rest)
+	data.Write(suffix)
 	made := &Encoded{data.Bytes(), [sha256.Size]byte(sum.Sum(nil))}
 	if e.of, e.last, e.parts = nil, made, parts; len(nodes) > 0 {
 		e.of = &nodes[0]

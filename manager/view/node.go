@@ -7,7 +7,7 @@ import (
 
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
@@ -84,7 +84,7 @@ func OfNode(l Look, n *topology.Node, seen Processes) Node {
 				shown.Problem = o.Err.Error()
 			}
 		} else if r.Gone.IsZero() {
-			view.Why = outcome.Of(n.Replica(r.Address), r.Problem).Error()
+			view.Why = rest.Of(n.Replica(r.Address), r.Problem).Error()
 		}
 		view.Replicas = append(view.Replicas, shown)
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -74,7 +74,7 @@ type Component struct {
 	State      string                    `json:"state"`
 	Allowed    []string                  `json:"allowed"`            // now, on every replica, considering its protocol and requirements
 	Degraded   bool                      `json:"degraded,omitempty"` // it has unmet requirements on some replica
-	Lacks      []outcome.Lack            `json:"lacks,omitempty"`    // unmet requirements of its current state
+	Lacks      []rest.Lack               `json:"lacks,omitempty"`    // unmet requirements of its current state
 	Operations []topology.OperationModel `json:"operations"`
 	Replicas   []ComponentReplica        `json:"replicas"`
 	Task       *goal.TaskStatus          `json:"task,omitempty"` // the progress of a task
@@ -89,7 +89,7 @@ type ComponentReplica struct {
 	Why       string         `json:"why,omitempty"`
 	Allowed   []string       `json:"allowed,omitempty"`
 	Degraded  bool           `json:"degraded,omitempty"` // it has unmet requirements
-	Lacks     []outcome.Lack `json:"lacks,omitempty"`
+	Lacks     []rest.Lack    `json:"lacks,omitempty"`
 	Executing string         `json:"executing,omitempty"` // the id of the running execution
 	Processes []wire.Process `json:"processes,omitempty"` // if requested
 	Problem   string         `json:"problem,omitempty"`   // why the state is unknown
@@ -98,7 +98,7 @@ type ComponentReplica struct {
 	Outdated  bool           `json:"outdated,omitempty"`  // its application version differs from the manager's; it is not operated
 
 	// Blocked are the operations that the protocol allows but that have unmet requirements.
-	Blocked map[string][]outcome.Lack `json:"blocked,omitempty"`
+	Blocked map[string][]rest.Lack `json:"blocked,omitempty"`
 }
 
 // Operation is the current state of an operation.
@@ -116,7 +116,7 @@ type OperationReplica struct {
 	Address   string            `json:"address"`
 	Instance  string            `json:"instance,omitempty"`
 	Allowed   bool              `json:"allowed"`
-	Lacks     []outcome.Lack    `json:"lacks,omitempty"`     // unmet requirements
+	Lacks     []rest.Lack       `json:"lacks,omitempty"`     // unmet requirements
 	Running   bool              `json:"running"`             // it is executing, or its processes are running
 	Executing string            `json:"executing,omitempty"` // any running operation of the component
 	Process   *wire.ProcessInfo `json:"process,omitempty"`   // as Supervisor's clients see it

@@ -17,10 +17,9 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/history"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
@@ -118,12 +117,12 @@ func (l *large) strive(g manager.GoalView) {
 	l.changed = make(chan struct{})
 }
 
-func (l *large) History(context.Context, history.Query) (history.Page, error) {
-	return history.Page{Executions: []outcome.Execution{}}, nil
+func (l *large) History(context.Context, rest.HistoryQuery) (rest.History, error) {
+	return rest.History{Executions: []rest.Execution{}}, nil
 }
 
 func (l *large) Lines(context.Context, logs.Query) (manager.LineReader, error) {
-	return nil, &outcome.Error{Kind: outcome.ErrNoLog, Detail: "nothing is printed"}
+	return nil, &rest.Error{Kind: rest.ErrNoLog, Detail: "nothing is printed"}
 }
 
 func (l *large) Events(string) func(context.Context) ([]manager.Event, error) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/toskose/toskose/internal/testbrowser"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/history"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Each component and each execution has an address that opens it for whoever has got it
@@ -37,7 +37,7 @@ func TestEverythingHasAnAddress(t *testing.T) {
 			}
 		}
 	}
-	past, err := world.app.History(t.Context(), history.Query{Limit: 100})
+	past, err := world.app.History(t.Context(), rest.HistoryQuery{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

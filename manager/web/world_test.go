@@ -23,6 +23,7 @@ import (
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/discovery"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/spec"
@@ -67,7 +68,7 @@ func (a *accounts) remove(t testing.TB, name string) {
 // run runs an operation to its end.
 func (w *world) run(t testing.TB, node, component, operation string) {
 	t.Helper()
-	x, err := w.app.Start(t.Context(), manager.RunRequest{Node: node, Component: component, Operation: operation, By: "somebody"})
+	x, err := w.app.Start(t.Context(), rest.RunRequest{Node: node, Component: component, Operation: operation, By: "somebody"})
 	if err == nil {
 		x, err = w.app.Wait(t.Context(), x.ID)
 	}

@@ -1,23 +1,22 @@
-package history
+package fleet
 
 import (
 	"context"
 	"slices"
 
-	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// read adds the executions in the replicas' journals, and returns the replicas that cannot be read.
-func (h *History) read(ctx context.Context, all *collection, replicas []fleet.Replica) (missing []Missing) {
+// readJournals adds the executions in the replicas' journals, and returns the replicas that cannot be read.
+func (f *Fleet) readJournals(ctx context.Context, all *collection, replicas []Replica) (missing []rest.Missing) {
 	type journal struct {
 		found []wire.Execution
 		err   error
 	}
-	for i, j := range fleet.Few(replicas, func(r fleet.Replica) journal {
+	for i, j := range EachLimited(replicas, func(r Replica) journal {
 		found, err := journalOf(ctx, r, all.query)
 		return journal{found, err}
 	}) {
@@ -26,17 +25,17 @@ func (h *History) read(ctx context.Context, all *collection, replicas []fleet.Re
 		}
 		if j.err != nil {
 			r := replicas[i]
-			missing = append(missing, Missing{Node: r.Node.Name(), Replica: r.Addr.String(), Why: outcome.Of(r.String(), j.err).Error()})
+			missing = append(missing, rest.Missing{Node: r.Node.Name(), Replica: r.Addr.String(), Why: rest.Of(r.String(), j.err).Error()})
 		}
 	}
 	return missing
 }
 
 // journalOf returns the executions in a journal that a query selects, each in its last state.
-func journalOf(ctx context.Context, r fleet.Replica, q Query) (found []wire.Execution, err error) {
+func journalOf(ctx context.Context, r Replica, q rest.HistoryQuery) (found []wire.Execution, err error) {
 	index := map[string]int{}
-	take := func(x wire.Execution, seq uint64) {
-		if !q.selects(&x) {
+	add := func(x wire.Execution, seq uint64) {
+		if !selects(&q, &x) {
 			return
 		}
 		if seq != 0 {
@@ -58,11 +57,11 @@ func journalOf(ctx context.Context, r fleet.Replica, q Query) (found []wire.Exec
 		}
 		for _, e := range page.Entries {
 			if e.Execution != nil {
-				take(*e.Execution, e.Seq)
+				add(*e.Execution, e.Seq)
 			}
 			for _, c := range e.Components {
 				for _, x := range c.Recent {
-					take(x, 0)
+					add(x, 0)
 				}
 			}
 		}
@@ -71,11 +70,11 @@ func journalOf(ctx context.Context, r fleet.Replica, q Query) (found []wire.Exec
 }
 
 // addOutput adds the last lines of output, and adds replicas that cannot be queried to missing.
-func (h *History) addOutput(ctx context.Context, executions []outcome.Execution, nodes []*topology.Node, missing []Missing) []Missing {
-	at := map[string]fleet.Replica{}
-	now := h.fleet.Snapshot()
+func (f *Fleet) addOutput(ctx context.Context, executions []rest.Execution, nodes []*topology.Node, missing []rest.Missing) []rest.Missing {
+	at := map[string]Replica{}
+	now := f.Snapshot()
 	for _, n := range nodes {
-		for _, r := range h.fleet.Heard(now, n) {
+		for _, r := range f.Reachable(now, n) {
 			at[r.Addr.String()] = r
 		}
 	}
@@ -86,13 +85,13 @@ func (h *History) addOutput(ctx context.Context, executions []outcome.Execution,
 			places = append(places, place{i, j})
 		}
 	}
-	for i, why := range fleet.Few(places, func(p place) string {
+	for i, why := range EachLimited(places, func(p place) string {
 		run := &executions[p.execution].Runs[p.run]
 		if run.Output != (wire.Output{}) {
 			return ""
 		}
-		r, heard := at[run.Replica]
-		if !heard {
+		r, reachable := at[run.Replica]
+		if !reachable {
 			return "its unit does not answer"
 		}
 		x, err := r.Unit.Execution(ctx, executions[p.execution].ID, 0)
@@ -100,15 +99,15 @@ func (h *History) addOutput(ctx context.Context, executions []outcome.Execution,
 		case err == nil && x.Instance == run.Instance:
 			run.Output = x.Output
 		case err != nil && code != wire.NoExecution:
-			return outcome.Of(r.String(), err).Error()
+			return rest.Of(r.String(), err).Error()
 		}
 		return ""
 	}) {
 		x := executions[places[i].execution]
 		replica := x.Runs[places[i].run].Replica
-		known := slices.ContainsFunc(missing, func(m Missing) bool { return m.Replica == replica })
+		known := slices.ContainsFunc(missing, func(m rest.Missing) bool { return m.Replica == replica })
 		if why != "" && !known {
-			missing = append(missing, Missing{Node: x.Node, Replica: replica, Why: "the end of what it printed: " + why})
+			missing = append(missing, rest.Missing{Node: x.Node, Replica: replica, Why: "the end of what it printed: " + why})
 		}
 	}
 	return missing

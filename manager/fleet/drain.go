@@ -1,4 +1,4 @@
-package execute
+package fleet
 
 import (
 	"context"
@@ -7,8 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 )
 
@@ -17,28 +16,28 @@ import (
 // that existed when the drain began, but not on others, so that the goal can start components on their
 // replacements.
 type drains struct {
-	mu       sync.Mutex
-	of       map[string]*drain // by node
-	underway map[string]int    // running executions that this manager started
+	mu      sync.Mutex
+	byNode  map[string]*drain
+	running map[string]int // executions that this manager started, by node
 }
 
 // drain is the drain of one node.
 type drain struct {
 	instances []string
 	until     time.Time
-	lapse     *time.Timer
+	expiry    *time.Timer
 	ended     chan struct{} // closed when it ends
 }
 
-func newDrains() *drains { return &drains{of: map[string]*drain{}, underway: map[string]int{}} }
+func newDrains() *drains { return &drains{byNode: map[string]*drain{}, running: map[string]int{}} }
 
 // enter waits until a node is not drained, and counts a new execution there.
 func (d *drains) enter(ctx context.Context, node string) error {
 	for {
 		d.mu.Lock()
-		now := d.of[node]
+		now := d.byNode[node]
 		if now == nil {
-			d.underway[node]++
+			d.running[node]++
 			d.mu.Unlock()
 			return nil
 		}
@@ -60,61 +59,61 @@ func (d *drain) wait(ctx context.Context, node string) error {
 }
 
 func drained(node string) error {
-	return &outcome.Error{Kind: outcome.ErrUnavailable, Detail: fmt.Sprintf("node %q is drained: its containers are about to be replaced", node)}
+	return &rest.Error{Kind: rest.ErrUnavailable, Detail: fmt.Sprintf("node %q is drained: its containers are about to be replaced", node)}
 }
 
-// add counts an execution on an instance, unless that is drained.
-func (d *drains) add(node, instance string) error {
+// addOn counts an execution on an instance, unless the instance is drained.
+func (d *drains) addOn(node, instance string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := d.of[node]; now != nil && slices.Contains(now.instances, instance) {
+	if now := d.byNode[node]; now != nil && slices.Contains(now.instances, instance) {
 		return drained(node)
 	}
-	d.underway[node]++
+	d.running[node]++
 	return nil
 }
 
-// more counts another execution, in addition to one that is already counted.
-func (d *drains) more(node string) {
+// addStarted counts an execution whose start is already counted by enter.
+func (d *drains) addStarted(node string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.underway[node]++
+	d.running[node]++
 }
 
 func (d *drains) leave(node string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.underway[node]--
+	d.running[node]--
 }
 
 // begin drains a node, or extends its drain. It returns the drain, and how many executions that this manager
 // started are still running there.
-func (d *drains) begin(node string, instances []string, lease time.Duration) (now *drain, underway int) {
+func (d *drains) begin(node string, instances []string, lease time.Duration) (now *drain, running int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now = d.of[node]
+	now = d.byNode[node]
 	if now == nil {
 		now = &drain{instances: instances, ended: make(chan struct{})}
-		d.of[node] = now
+		d.byNode[node] = now
 	} else {
-		now.lapse.Stop()
+		now.expiry.Stop()
 	}
-	one := now
+	extended := now
 	now.until = time.Now().Add(lease)
-	now.lapse = time.AfterFunc(lease, func() { d.end(node, one) })
-	return &drain{instances: now.instances, until: now.until}, d.underway[node]
+	now.expiry = time.AfterFunc(lease, func() { d.end(node, extended) })
+	return &drain{instances: now.instances, until: now.until}, d.running[node]
 }
 
-// end ends a node's drain. If one is not nil, it must be that drain, and must not have been extended.
-func (d *drains) end(node string, one *drain) {
+// end ends a node's drain. If expired is not nil, the drain ends only if it is that one and was not extended.
+func (d *drains) end(node string, expired *drain) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.of[node]
-	if now == nil || one != nil && (now != one || time.Now().Before(now.until)) {
+	now := d.byNode[node]
+	if now == nil || expired != nil && (now != expired || time.Now().Before(now.until)) {
 		return
 	}
-	now.lapse.Stop()
-	delete(d.of, node)
+	now.expiry.Stop()
+	delete(d.byNode, node)
 	close(now.ended)
 }
 
@@ -122,7 +121,7 @@ func (d *drains) end(node string, one *drain) {
 func (d *drains) any() (*drain, string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for node, now := range d.of {
+	for node, now := range d.byNode {
 		return now, node
 	}
 	return nil, ""
@@ -131,7 +130,7 @@ func (d *drains) any() (*drain, string) {
 // Drained is a node that is drained.
 type Drained struct {
 	Instances []string // on which new operations are blocked
-	Underway  int      // running executions that this manager started
+	Running   int      // executions that this manager started
 	Until     time.Time
 }
 
@@ -143,8 +142,8 @@ func (e *Engine) Drain(n *topology.Node, lease time.Duration) Drained {
 			instances = append(instances, r.Instance)
 		}
 	}
-	now, underway := e.drains.begin(n.Name(), instances, lease)
-	return Drained{now.instances, underway, now.until}
+	now, running := e.drains.begin(n.Name(), instances, lease)
+	return Drained{now.instances, running, now.until}
 }
 
 // EndDrain allows executions again.
@@ -152,7 +151,7 @@ func (e *Engine) EndDrain(n *topology.Node) { e.drains.end(n.Name(), nil) }
 
 // Enter waits until a node is not drained, and counts an execution there until leave is called.
 func (e *Engine) Enter(ctx context.Context, n *topology.Node) (leave func(), err error) {
-	ctx, cancel := e.living(ctx)
+	ctx, cancel := e.fleet.withLife(ctx)
 	defer cancel()
 	if err := e.drains.enter(ctx, n.Name()); err != nil {
 		return nil, err
@@ -166,22 +165,7 @@ func (e *Engine) AwaitDrain(ctx context.Context) bool {
 	if now == nil {
 		return false
 	}
-	ctx, cancel := e.living(ctx)
+	ctx, cancel := e.fleet.withLife(ctx)
 	defer cancel()
 	return now.wait(ctx, node) == nil
-}
-
-// living returns a context that ends with the fleet, too.
-func (e *Engine) living(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(e.fleet.Life(), cancel)
-	return ctx, func() { stop(); cancel() }
-}
-
-// counted counts an execution on a replica until leave is called.
-func (e *Engine) counted(r fleet.Replica, instance string) (leave func(), err error) {
-	if err := e.drains.add(r.Node.Name(), instance); err != nil {
-		return nil, err
-	}
-	return func() { e.drains.leave(r.Node.Name()) }, nil
 }

@@ -7,11 +7,11 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
-	"github.com/toskose/toskose/manager/outcome"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 )
 
-func sentences(all []outcome.Lack) string {
+func sentences(all []rest.Lack) string {
 	texts := make([]string, len(all))
 	for i, l := range all {
 		texts[i] = l.String()
@@ -20,10 +20,10 @@ func sentences(all []outcome.Lack) string {
 }
 
 // explain adds the provider's state to each unmet requirement.
-func (r *Rules) explain(s goal.Situation, found []goal.Lack) []outcome.Lack {
-	var all []outcome.Lack
+func (r *Rules) explain(s goal.Situation, found []goal.Lack) []rest.Lack {
+	var all []rest.Lack
 	for _, l := range found {
-		all = append(all, outcome.Lack{
+		all = append(all, rest.Lack{
 			Component: l.Component, Requirement: l.Requirement, Provider: l.Provider, Capability: l.Capability, Why: r.why(s, l),
 		})
 	}
@@ -43,7 +43,7 @@ func (r *Rules) why(s goal.Situation, l goal.Lack) string {
 		}
 		state := fmt.Sprintf("in state %q", at.Components[l.Provider].State)
 		if at.Unknown || at.Components[l.Provider].State == "" {
-			state = "unknown, because its unit cannot be heard"
+			state = "unknown, because its unit does not answer"
 		}
 		if !slices.Contains(states, state) {
 			states = append(states, state)
@@ -55,27 +55,29 @@ func (r *Rules) why(s goal.Situation, l goal.Lack) string {
 	return fmt.Sprintf("%q is %s", l.Provider, strings.Join(states, " and "))
 }
 
-// lacks returns a component's unmet requirements in its state on a replica.
-func (r *Rules) lacks(s goal.Situation, at *goal.Replica, component string) []outcome.Lack {
-	return r.missing(s, at, component, r.model.Requires(component, at.Components[component].State))
+// unmetNow returns a component's unmet requirements in its current state on a replica.
+func (r *Rules) unmetNow(s goal.Situation, at *goal.Replica, component string) []rest.Lack {
+	return r.unmet(s, at, component, r.model.Requires(component, at.Components[component].State))
 }
 
-func (r *Rules) missing(s goal.Situation, at *goal.Replica, component string, requirements []string) []outcome.Lack {
+func (r *Rules) unmet(s goal.Situation, at *goal.Replica, component string, requirements []string) []rest.Lack {
 	if len(requirements) == 0 || at.Unknown {
 		return nil
 	}
 	return r.explain(s, r.model.Lacking(s, at, component, requirements))
 }
 
-// Lacking returns the unmet requirements of a component's users, on any replica.
-func (l Look) Lacking(component string) []outcome.Lack { return l.rules.left(l.situation, component) }
+// UnmetOfUsers returns the unmet requirements of a component's users, on any replica.
+func (l Look) UnmetOfUsers(component string) []rest.Lack {
+	return l.rules.unmetOfUsers(l.situation, component)
+}
 
-func (r *Rules) left(s goal.Situation, component string) []outcome.Lack {
-	var all []outcome.Lack
+func (r *Rules) unmetOfUsers(s goal.Situation, component string) []rest.Lack {
+	var all []rest.Lack
 	for _, user := range r.model.Users(component) {
 		for i := range s.Replicas {
 			if at := &s.Replicas[i]; at.Node == r.model.Node[user] {
-				all = merge(all, r.lacks(s, at, user))
+				all = merge(all, r.unmetNow(s, at, user))
 			}
 		}
 	}
@@ -83,7 +85,7 @@ func (r *Rules) left(s goal.Situation, component string) []outcome.Lack {
 }
 
 // merge adds the entries of more that are not in all.
-func merge(all, more []outcome.Lack) []outcome.Lack {
+func merge(all, more []rest.Lack) []rest.Lack {
 	for _, l := range more {
 		if !slices.ContainsFunc(all, l.Same) {
 			all = append(all, l)
@@ -93,19 +95,19 @@ func merge(all, more []outcome.Lack) []outcome.Lack {
 }
 
 // Added returns the entries of after that are not in before.
-func Added(before, after []outcome.Lack) []outcome.Lack {
-	return slices.DeleteFunc(after, func(l outcome.Lack) bool { return slices.ContainsFunc(before, l.Same) })
+func Added(before, after []rest.Lack) []rest.Lack {
+	return slices.DeleteFunc(after, func(l rest.Lack) bool { return slices.ContainsFunc(before, l.Same) })
 }
 
 // allowed returns the operations that may start now: the ones that the component's own protocol allows, as its
 // unit decides. Operations with unmet requirements are returned as blocked instead.
-func (l Look) allowed(c *topology.Component, at *mirror.Replica, known *mirror.Component) (names []string, blocked map[string][]outcome.Lack) {
+func (l Look) allowed(c *topology.Component, at *mirror.Replica, known *mirror.Component) (names []string, blocked map[string][]rest.Lack) {
 	choice := c.Choice(known)
 	for _, step := range choice.Steps {
 		name := step.Operation.String()
-		if lacks := l.rules.missing(l.situation, l.of(at), c.Name(), l.rules.model.Needed(c.Name(), step)); lacks != nil {
+		if lacks := l.rules.unmet(l.situation, l.of(at), c.Name(), l.rules.model.Needed(c.Name(), step)); lacks != nil {
 			if blocked == nil {
-				blocked = map[string][]outcome.Lack{}
+				blocked = map[string][]rest.Lack{}
 			}
 			blocked[name] = lacks
 		}
