@@ -111,7 +111,7 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	})
 	a.fleet.Go(a.keeper.Run)
 	if len(goals.Tasks) > 0 {
-		a.fleet.Go(a.tellTasks)
+		a.fleet.Go(a.publishTasks)
 	}
 	return a, nil
 }

@@ -32,10 +32,10 @@ func TestWhatMustNotRunTwiceDoesNotHoweverMuchElseRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(app.Close)
-	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"api": "started"}}); err != nil {
+	if _, _, err := app.SetGoal(t.Context(), rest.GoalRequest{States: map[string]string{"api": "started"}}); err != nil {
 		t.Fatal(err)
 	}
-	given := func(g manager.GoalView) bool {
+	given := func(g rest.Goal) bool {
 		return len(g.Obstacles) == 1 && len(g.Underway) == 0 && g.Obstacles[0].Component == "api"
 	}
 	awaitGoal(t, app, "given up", given)

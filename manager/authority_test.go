@@ -20,6 +20,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
@@ -193,10 +194,10 @@ func TestAPasswordOfOneUnitDoesNoHarmInAnotherContainer(t *testing.T) {
 		return app
 	}
 	app := begin()
-	if _, kept, err := app.SetGoal(t.Context(), manager.GoalRequest{State: goal.Up, By: "admin"}); err != nil || !kept {
+	if _, kept, err := app.SetGoal(t.Context(), rest.GoalRequest{State: goal.Up, By: "admin"}); err != nil || !kept {
 		t.Fatal(kept, err)
 	}
-	awaitGoal(t, app, "reached", func(g manager.GoalView) bool { return g.Done && g.Reached == 2 })
+	awaitGoal(t, app, "reached", func(g rest.Goal) bool { return g.Done && g.Reached == 2 })
 	other := &attacker{t: t, password: "password of frontend"}
 	_, before := other.send(frontend.Addr, http.MethodGet, "/journal", "")
 
@@ -222,7 +223,7 @@ func TestAPasswordOfOneUnitDoesNoHarmInAnotherContainer(t *testing.T) {
 		backend.Restart()
 		app.Close()
 		app = begin() // it knows only what the units store
-		g := awaitGoal(t, app, "reached again", func(g manager.GoalView) bool { return g.Acting && len(g.Lacking) == 0 && g.Reached >= 1 })
+		g := awaitGoal(t, app, "reached again", func(g rest.Goal) bool { return g.Acting && len(g.Lacking) == 0 && g.Reached >= 1 })
 		if _, held := g.Holds["gui"]; held { // api may be: the attacker has stopped it
 			t.Errorf("gui is on hold: %+v", g.Holds)
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/rest"
 )
 
@@ -87,7 +86,7 @@ func TestAFullDiskUnderOutput(t *testing.T) {
 	}
 	var lost int64
 	read := func() (lines []string) {
-		r, err := app.Lines(t.Context(), logs.Query{Of: []string{"api/Standard.start"}})
+		r, err := app.Lines(t.Context(), rest.LogQuery{Of: []string{"api/Standard.start"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,16 +95,16 @@ func TestAFullDiskUnderOutput(t *testing.T) {
 			entries, err := r.Next(t.Context())
 			for _, e := range entries {
 				switch e.Kind {
-				case logs.Line:
+				case rest.LogPrinted:
 					lines = append(lines, string(e.Line))
-				case logs.Lost:
+				case rest.LogLost:
 					lost += e.Bytes
 					if !strings.Contains(e.Why, "full disk") {
 						t.Errorf("lost: %s", e.Why)
 					}
-				case logs.Silent:
+				case rest.LogSilent:
 					t.Error(e.Why)
-				case logs.Live:
+				case rest.LogLive:
 				}
 			}
 			if errors.Is(err, io.EOF) {

@@ -25,7 +25,7 @@ func (r refusals) Write(line []byte) (int, error) {
 }
 
 // drained drains backend until it is as it should be.
-func drained(t *testing.T, app *manager.App, should func(manager.Drain) bool) manager.Drain {
+func drained(t *testing.T, app *manager.App, should func(rest.Drain) bool) rest.Drain {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		now, err := app.Drain(t.Context(), "backend", time.Hour)
@@ -53,7 +53,7 @@ func TestADrainedNodeLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := drained(t, app, func(manager.Drain) bool { return true })
+	now := drained(t, app, func(rest.Drain) bool { return true })
 	if now.Empty || len(now.Underway) != 1 || now.Underway[0].Execution != running.ID || !slices.Equal(now.Instances, []string{"i1"}) {
 		t.Errorf("while an operation runs: %+v", now)
 	}
@@ -61,7 +61,7 @@ func TestADrainedNodeLosesNothing(t *testing.T) {
 	if x, err := app.Wait(t.Context(), running.ID); err != nil || x.Err() != nil {
 		t.Errorf("what ran has ended with %+v, %v", x, err)
 	}
-	drained(t, app, func(d manager.Drain) bool { return d.Empty })
+	drained(t, app, func(d rest.Drain) bool { return d.Empty })
 
 	type answer struct {
 		x   rest.Execution
@@ -72,10 +72,10 @@ func TestADrainedNodeLosesNothing(t *testing.T) {
 		x, err := run(t, app, push)
 		asked <- answer{x, err}
 	}()
-	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"api": "configured"}}); err != nil {
+	if _, _, err := app.SetGoal(t.Context(), rest.GoalRequest{States: map[string]string{"api": "configured"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"api": "started"}}); err != nil {
+	if _, _, err := app.SetGoal(t.Context(), rest.GoalRequest{States: map[string]string{"api": "started"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := read.Read(make([]byte, 1)); err != nil { // the goal's start is refused
@@ -85,12 +85,12 @@ func TestADrainedNodeLosesNothing(t *testing.T) {
 	if ran := u.Executed(); len(ran) != 1 {
 		t.Errorf("on a drained container ran %q", ran)
 	}
-	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"api": "configured"}}); err != nil {
+	if _, _, err := app.SetGoal(t.Context(), rest.GoalRequest{States: map[string]string{"api": "configured"}}); err != nil {
 		t.Fatal(err)
 	}
 	u.Replace("i2", map[string]string{"api": "created"})
 	awaitGoal(t, app, "reached on the new container", done)
-	if now := drained(t, app, func(d manager.Drain) bool { return d.Empty }); !slices.Equal(now.Instances, []string{"i1"}) {
+	if now := drained(t, app, func(d rest.Drain) bool { return d.Empty }); !slices.Equal(now.Instances, []string{"i1"}) {
 		t.Errorf("the new container is drained, too: %+v", now)
 	}
 	select {
@@ -114,7 +114,7 @@ func TestWhatRequiresADrainedNodeWaits(t *testing.T) {
 	t.Parallel()
 	app, api, _ := withGUI(t)
 	start := rest.RunRequest{Node: "frontend", Component: "gui", Operation: "Standard.start"}
-	drained(t, app, func(d manager.Drain) bool { return d.Empty })
+	drained(t, app, func(d rest.Drain) bool { return d.Empty })
 	api.Replace("i3", configured)
 	asked := make(chan error, 1)
 	go func() {
@@ -151,7 +151,7 @@ func TestADrainEndsByItself(t *testing.T) {
 	if _, err := app.Drain(t.Context(), "nowhere", time.Hour); !errors.Is(err, rest.ErrUnknownNode) {
 		t.Errorf("a node that is not there: %v", err)
 	}
-	drained(t, app, func(d manager.Drain) bool { return d.Empty })
+	drained(t, app, func(d rest.Drain) bool { return d.Empty })
 	asked := make(chan error, 1)
 	go func() {
 		_, err := app.Start(t.Context(), startAPI)

@@ -12,60 +12,7 @@ import (
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/view"
-	"github.com/toskose/toskose/spec/plan"
 )
-
-// GoalRequest is a request to set a goal.
-type GoalRequest struct {
-	State  string            // of all components; empty: see States
-	States map[string]string // by component, container or group
-	Merge  bool              // add to the current goal instead of replacing it
-	By     string
-}
-
-// GoalView is the goal, its progress and its obstacles.
-type GoalView struct {
-	State     string                 `json:"state,omitempty"`  // requested for all components
-	States    map[string]string      `json:"states,omitempty"` // by component, container or group
-	Revision  string                 `json:"revision,omitempty"`
-	Asked     string                 `json:"asked,omitempty"` // the revision that a person set, before holds were added
-	By        string                 `json:"by,omitempty"`
-	At        time.Time              `json:"at,omitzero"`
-	Default   bool                   `json:"default,omitempty"`  // the default goal of toskose.yml
-	Holds     map[string]goal.Hold   `json:"holds,omitempty"`    // components on hold
-	Resumed   map[string]goal.Hold   `json:"resumed,omitempty"`  // holds that ended because people returned the components to their targets
-	Tasks     map[string]goal.Record `json:"tasks,omitempty"`    // the stored state of tasks
-	Acting    bool                   `json:"acting"`             // false: not enough replicas have reported their stored goals
-	Lacking   []string               `json:"lacking,omitempty"`  // replicas that do not store it yet
-	Rejected  []RejectedGoal         `json:"rejected,omitempty"` // replicas that store an ignored one
-	Done      bool                   `json:"done"`
-	Reached   int                    `json:"reached"` // components on replicas that are in the desired state
-	Wanted    int                    `json:"wanted"`  // all components on replicas that the goal names
-	Underway  []goal.Step            `json:"underway,omitempty"`
-	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // the later steps of the plan
-	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
-	Notes     []string               `json:"notes,omitempty"`
-
-	Unconfirmed bool `json:"-"` // the known states reach the goal, but units have not confirmed them
-}
-
-// RejectedGoal is a goal that a replica stores and the manager ignores: anyone with the unit's password can store one,
-// but cannot sign it.
-type RejectedGoal struct {
-	Node     string `json:"node"`
-	Replica  string `json:"replica"`
-	Revision string `json:"revision"`
-	Why      string `json:"why"`
-}
-
-// PlanView is the plan for a goal. Replicas of a node in the same state share one element; the others have a
-// number after their name.
-type PlanView struct {
-	Plan      *plan.Plan        `json:"plan"`
-	Targets   map[string]string `json:"targets"` // the resulting states, by component
-	Obstacles []goal.Obstacle   `json:"obstacles,omitempty"`
-	Notes     []string          `json:"notes,omitempty"`
-}
 
 // Goals sets the goal and reports its progress.
 type Goals struct {
@@ -79,7 +26,7 @@ type Goals struct {
 
 // Goal returns the state of the goal. Before it reports that the goal is reached, it waits up to two seconds until
 // all units have confirmed their states.
-func (g *Goals) Goal() GoalView {
+func (g *Goals) Goal() rest.Goal {
 	const tries, pause = 3, time.Second
 	for try := 1; ; try++ {
 		changed := g.keeper.Changed()
@@ -88,11 +35,11 @@ func (g *Goals) Goal() GoalView {
 		if !view.Done {
 			return view
 		}
-		doubts := g.fleet.Verify(g.fleet.Life())
+		unverified := g.fleet.Verify(g.fleet.Life())
 		select {
 		case <-s.Superseded:
 		default:
-			view.withdraw(doubts, s.Decision.Targets)
+			subtractUnverified(&view, unverified, s.Decision.Targets)
 			return view
 		}
 		if try == tries {
@@ -108,19 +55,19 @@ func (g *Goals) Goal() GoalView {
 	}
 }
 
-// withdraw counts components of replicas whose state is uncertain as not reached.
-func (v *GoalView) withdraw(doubts []mirror.Doubt, targets map[string]string) {
+// subtractUnverified counts components as not reached whose replicas could not be verified.
+func subtractUnverified(v *rest.Goal, unverified []mirror.Unverified, targets map[string]string) {
 	v.Obstacles = slices.Clone(v.Obstacles)
-	for _, doubt := range doubts {
+	for _, u := range unverified {
 		before := v.Reached
-		for _, c := range doubt.Replica.Components {
+		for _, c := range u.Replica.Components {
 			if target := targets[c.Component]; target != "" && c.State == target {
 				v.Reached--
 			}
 		}
 		if v.Reached < before {
 			v.Done, v.Unconfirmed = false, true
-			v.Obstacles = append(v.Obstacles, goal.Obstacle{Node: doubt.Replica.Node, Instance: doubt.Replica.Instance, Reason: doubt.Why})
+			v.Obstacles = append(v.Obstacles, goal.Obstacle{Node: u.Replica.Node, Instance: u.Replica.Instance, Reason: u.Why})
 		}
 	}
 }
@@ -128,14 +75,14 @@ func (v *GoalView) withdraw(doubts []mirror.Doubt, targets map[string]string) {
 // GoalChanged returns a channel that is closed when Goal may return something else.
 func (g *Goals) GoalChanged() <-chan struct{} { return g.keeper.Changed() }
 
-func goalView(s keep.Status) GoalView {
-	v := GoalView{
+func goalView(s keep.Status) rest.Goal {
+	v := rest.Goal{
 		Default: s.Default, Acting: s.Acting, Lacking: s.Lacking, Underway: s.Underway,
 		Done:    s.Known && s.Decision.Done() && len(s.Underway) == 0,
 		Reached: s.Decision.Reached, Wanted: s.Decision.Wanted, Ahead: s.Decision.Ahead(s.Underway), Obstacles: s.Decision.Obstacles, Notes: s.Decision.Notes,
 	}
 	for _, r := range s.Rejected {
-		v.Rejected = append(v.Rejected, RejectedGoal{Node: r.Node, Replica: r.Replica, Revision: r.Revision.String(), Why: r.Why})
+		v.Rejected = append(v.Rejected, rest.RejectedGoal{Node: r.Node, Replica: r.Replica, Revision: r.Revision.String(), Why: r.Why})
 	}
 	if d := s.Document; d != nil {
 		v.State, v.States, v.By, v.At = d.All, d.States, d.By, d.At
@@ -151,7 +98,7 @@ const spreadTime = 5 * time.Second
 // SetGoal sets the goal. Names that the application does not have are listed in the view's notes: a manager of
 // another version may know them. kept is false if a majority of the replicas does not store the goal yet; the view
 // lists the missing ones.
-func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, kept bool, err error) {
+func (g *Goals) SetGoal(ctx context.Context, req rest.GoalRequest) (view rest.Goal, kept bool, err error) {
 	if req.State == "" && len(req.States) == 0 {
 		return view, false, &rest.Error{Kind: rest.ErrInvalid, Detail: `a goal is a state of all components, as in {"state": "up"}, or states by name, as in {"states": {"api": "running"}}`}
 	}
@@ -161,13 +108,13 @@ func (g *Goals) SetGoal(ctx context.Context, req GoalRequest) (view GoalView, ke
 }
 
 // ResumeGoal removes the holds of the given components, or all.
-func (g *Goals) ResumeGoal(ctx context.Context, components []string, by string) (view GoalView, kept bool, err error) {
+func (g *Goals) ResumeGoal(ctx context.Context, components []string, by string) (view rest.Goal, kept bool, err error) {
 	return g.spread(ctx, func(ctx context.Context) (keep.Status, error) {
 		return g.keeper.Resume(ctx, components, by, g.now())
 	})
 }
 
-func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.Status, error)) (view GoalView, kept bool, err error) {
+func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.Status, error)) (view rest.Goal, kept bool, err error) {
 	ctx, cancel := g.fleet.Detached(ctx)
 	defer cancel()
 	ctx, stop := context.WithTimeout(ctx, spreadTime)
@@ -185,7 +132,7 @@ func (g *Goals) spread(ctx context.Context, change func(context.Context) (keep.S
 }
 
 // Plan returns the plan for a goal without setting it, or, if the request is empty, for the current goal.
-func (g *Goals) Plan(ctx context.Context, req GoalRequest) PlanView {
+func (g *Goals) Plan(ctx context.Context, req rest.GoalRequest) rest.Plan {
 	document := &goal.Document{All: req.State, States: req.States}
 	if status := g.keeper.Status(); req.State == "" && len(req.States) == 0 {
 		document = status.Document
@@ -194,5 +141,5 @@ func (g *Goals) Plan(ctx context.Context, req GoalRequest) PlanView {
 		}
 	}
 	d := g.model.Decide(ctx, document, g.rules.At(g.fleet.Snapshot()).Situation())
-	return PlanView{Plan: d.Plan, Targets: d.Targets, Obstacles: d.Obstacles, Notes: d.Notes}
+	return rest.Plan{Plan: d.Plan, Targets: d.Targets, Obstacles: d.Obstacles, Notes: d.Notes}
 }

@@ -13,9 +13,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/discovery"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/manager/view"
 )
 
 // jobs finds the container of a job as the test says, and no other.
@@ -48,22 +46,22 @@ func TestAJobIsShownAsItsOrchestrators(t *testing.T) {
 		found      jobs
 		state, why string
 	}{
-		"runs":                         {jobs{running: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}, view.NodeRunning, "a job, run by its orchestrator"},
-		"has no container":             {jobs{err: discovery.ErrNone}, view.NodeStopped, "a job, run by its orchestrator: it has ended, or has not begun"},
-		"has none that is ever found":  {jobs{err: fmt.Errorf("%w: timeout", discovery.ErrUnanswered)}, view.NodeStopped, "a job, run by its orchestrator: it has ended, or has not begun"},
-		"cannot be known, as DNS says": {jobs{err: errors.New("server misbehaving")}, view.NodeUnreachable, "a job, run by its orchestrator: whether it runs is not known: server misbehaving"},
+		"runs":                         {jobs{running: []netip.Addr{netip.MustParseAddr("10.0.0.9")}}, rest.NodeRunning, "a job, run by its orchestrator"},
+		"has no container":             {jobs{err: discovery.ErrNone}, rest.NodeStopped, "a job, run by its orchestrator: it has ended, or has not begun"},
+		"has none that is ever found":  {jobs{err: fmt.Errorf("%w: timeout", discovery.ErrUnanswered)}, rest.NodeStopped, "a job, run by its orchestrator: it has ended, or has not begun"},
+		"cannot be known, as DNS says": {jobs{err: errors.New("server misbehaving")}, rest.NodeUnreachable, "a job, run by its orchestrator: whether it runs is not known: server misbehaving"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			app := withJob(t, c.found)
 			shown := app.App(t.Context(), manager.StatesOnly)
-			i := slices.IndexFunc(shown.Nodes, func(n view.Node) bool { return n.Name == "store" })
+			i := slices.IndexFunc(shown.Nodes, func(n rest.Node) bool { return n.Name == "store" })
 			n := shown.Nodes[i]
-			if n.Kind != view.Job || n.State != c.state || n.Why != c.why || !slices.Equal(n.Job, []string{"tool", "load"}) {
+			if n.Kind != rest.Job || n.State != c.state || n.Why != c.why || !slices.Equal(n.Job, []string{"tool", "load"}) {
 				t.Errorf("it is shown as %+v", n)
 			}
 			for _, n := range shown.Nodes {
-				if n.Name != "store" && (n.Kind == view.Job || n.Job != nil) {
+				if n.Name != "store" && (n.Kind == rest.Job || n.Job != nil) {
 					t.Errorf("%s is shown as a job: %+v", n.Name, n)
 				}
 			}
@@ -94,15 +92,15 @@ func TestTheManagerHasNoPartInAJob(t *testing.T) {
 		},
 		"the component":          {func() error { _, err := app.Component(t.Context(), "store", "load", manager.StatesOnly); return err }, component},
 		"an end of what runs":    {func() error { _, err := app.StopAll(t.Context(), "store", ""); return err }, node},
-		"the log of the task":    {func() error { _, err := app.Lines(t.Context(), logs.Query{Of: []string{"load"}}); return err }, component},
+		"the log of the task":    {func() error { _, err := app.Lines(t.Context(), rest.LogQuery{Of: []string{"load"}}); return err }, component},
 		"the end of a drain":     {func() error { return app.EndDrain("store") }, node},
-		"the log of a container": {func() error { _, err := app.Lines(t.Context(), logs.Query{Of: []string{"store"}}); return err }, node},
+		"the log of a container": {func() error { _, err := app.Lines(t.Context(), rest.LogQuery{Of: []string{"store"}}); return err }, node},
 	} {
 		if err := c.ask(); !errors.Is(err, rest.ErrJob) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	plan := app.Plan(t.Context(), manager.GoalRequest{States: map[string]string{"load": "completed"}})
+	plan := app.Plan(t.Context(), rest.GoalRequest{States: map[string]string{"load": "completed"}})
 	if want := []string{`"load" is run by its orchestrator: container "store" is a job, which goals leave alone`}; !slices.Equal(plan.Notes, want) || len(plan.Targets) > 0 {
 		t.Errorf("the plan for it is %+v", plan)
 	}

@@ -6,36 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/rest"
 )
 
-// LeaseRequest is a request to put components on hold until the lease ends.
-type LeaseRequest struct {
-	ID         string        // the client's choice; the same id renews the lease
-	Components []string      // none: all
-	Time       time.Duration // until it expires without a renewal
-	By         string
-}
-
-// Lease is a lease that was acquired or renewed.
-type Lease struct {
-	ID         string   `json:"id"`
-	Components []string `json:"components"`
-	Seconds    float64  `json:"seconds"` // until it expires without a renewal
-	Renewed    bool     `json:"renewed"` // false: it is new, or had expired and was acquired again
-	Goal       bool     `json:"goal"`    // false: there is no goal, so nothing starts the components
-}
-
 // Lease acquires or renews a lease. Without a goal it has no effect.
-func (g *Goals) Lease(ctx context.Context, req LeaseRequest) (Lease, error) {
+func (g *Goals) Lease(ctx context.Context, req rest.LeaseRequest) (rest.Lease, error) {
 	if len(req.Components) == 0 {
 		req.Components = slices.Sorted(maps.Keys(g.model.Node))
 	}
-	l := Lease{ID: req.ID, Components: req.Components, Seconds: req.Time.Seconds(), Goal: true}
+	l := rest.Lease{ID: req.ID, Components: req.Components, Seconds: req.Seconds, Goal: true}
 	for _, name := range req.Components {
 		if g.model.Node[name] == "" {
 			return l, &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf("the application has no component %q", name)}

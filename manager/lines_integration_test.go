@@ -11,7 +11,6 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
-	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/rest"
 )
 
@@ -30,7 +29,7 @@ func TestAFollowerOfARealUnitOutlivesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	follower, err := app.Lines(t.Context(), logs.Query{Of: []string{"api"}, Follow: true})
+	follower, err := app.Lines(t.Context(), rest.LogQuery{Of: []string{"api"}, Follow: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +47,11 @@ func TestAFollowerOfARealUnitOutlivesIt(t *testing.T) {
 			}
 			for _, e := range entries {
 				switch e.Kind {
-				case logs.Line:
+				case rest.LogPrinted:
 					lines, after = append(lines, string(e.Line)), e.Position
-				case logs.Lost:
+				case rest.LogLost:
 					t.Errorf("lost: %s", e.Why)
-				case logs.Live, logs.Silent:
+				case rest.LogLive, rest.LogSilent:
 				}
 			}
 		}
@@ -86,7 +85,7 @@ func TestAFollowerOfARealUnitOutlivesIt(t *testing.T) {
 	before := after
 	operate("Standard.start")
 	await(follower, 4)
-	again, err := app.Lines(t.Context(), logs.Query{Of: []string{"api"}, After: before})
+	again, err := app.Lines(t.Context(), rest.LogQuery{Of: []string{"api"}, After: before})
 	if err != nil {
 		t.Fatal(err)
 	}

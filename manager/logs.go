@@ -147,13 +147,13 @@ func readLogs(ctx context.Context, f *fleet.Fleet, n *topology.Node, which strin
 
 // LineReader reads lines; see logs.Reader.
 type LineReader interface {
-	Next(ctx context.Context) ([]logs.Entry, error)
+	Next(ctx context.Context) ([]rest.LogLine, error)
 	Position() string
 	Close()
 }
 
 // Lines opens the output of operations as lines; see logs.Open.
-func (l *Logs) Lines(ctx context.Context, q logs.Query) (LineReader, error) {
+func (l *Logs) Lines(ctx context.Context, q rest.LogQuery) (LineReader, error) {
 	r, err := l.lines.Open(ctx, q)
 	if err != nil {
 		return nil, err

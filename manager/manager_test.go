@@ -19,7 +19,6 @@ import (
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/unitclient"
-	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/wire"
@@ -394,10 +393,10 @@ func TestADeadReplicaPoisonsNobody(t *testing.T) {
 	for _, n := range shown.Nodes {
 		states[n.Name] = n.State
 	}
-	if states["backend"] != view.NodeDegraded || states["frontend"] != view.NodeStopped || states["store"] != view.NodeRunning {
+	if states["backend"] != rest.NodeDegraded || states["frontend"] != rest.NodeStopped || states["store"] != rest.NodeRunning {
 		t.Errorf("got %v", states)
 	}
-	if shown.Components[0].State != "started" || shown.Components[1].State != view.StateUnknown || shown.Volumes[0].State != "created" {
+	if shown.Components[0].State != "started" || shown.Components[1].State != rest.StateUnknown || shown.Volumes[0].State != "created" {
 		t.Errorf("got %+v %+v", shown.Components, shown.Volumes)
 	}
 	if missing, units := app.Ready(); len(missing) != 1 || missing[0].Node != "frontend" || units != 1 {
@@ -436,14 +435,14 @@ func TestWhatAReplicaSaidLastIsShownWithItsAge(t *testing.T) {
 		seen = slices.ContainsFunc(events, func(e manager.Event) bool { return e.Kind == "unreachable" })
 	}
 	c, err := app.Component(t.Context(), "backend", "api", manager.StatesOnly)
-	if err != nil || c.State != view.StateUnknown || len(c.Allowed) != 0 {
+	if err != nil || c.State != rest.StateUnknown || len(c.Allowed) != 0 {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	if r := c.Replicas[0]; r.State != view.StateUnknown || r.Last != "started" || r.Heard.IsZero() || r.Problem == "" {
+	if r := c.Replicas[0]; r.State != rest.StateUnknown || r.Last != "started" || r.Heard.IsZero() || r.Problem == "" {
 		t.Errorf("got %+v", r)
 	}
 	n, err := app.Node(t.Context(), "backend", manager.StatesOnly)
-	if err != nil || n.State != view.NodeUnreachable || n.Why == "" || n.Replicas[0].Since.IsZero() {
+	if err != nil || n.State != rest.NodeUnreachable || n.Why == "" || n.Replicas[0].Since.IsZero() {
 		t.Errorf("got %+v, %v", n, err)
 	}
 }
@@ -530,7 +529,7 @@ func TestWhoLosesItsProviderIsDegraded(t *testing.T) {
 		if degraded {
 			api.Fall("api")
 		}
-		awaitGoal(t, app, map[bool]string{true: "degraded", false: "well"}[degraded], func(manager.GoalView) bool {
+		awaitGoal(t, app, map[bool]string{true: "degraded", false: "well"}[degraded], func(rest.Goal) bool {
 			c, err := app.Component(t.Context(), "frontend", "gui", manager.StatesOnly)
 			return err == nil && len(c.Replicas) == 1 && c.State == "started" && c.Degraded == degraded && c.Replicas[0].Degraded == degraded
 		})
@@ -557,7 +556,7 @@ func TestWhatAStopLeavesWithoutIsNamed(t *testing.T) {
 		t.Errorf("got %+v, %v", x, err)
 	}
 	shown := app.App(t.Context(), manager.StatesOnly)
-	i := slices.IndexFunc(shown.Components, func(c view.Component) bool { return c.Name == "gui" })
+	i := slices.IndexFunc(shown.Components, func(c rest.Component) bool { return c.Name == "gui" })
 	if lacks := shown.Components[i].Lacks; len(lacks) != 1 || lacks[0].Why != `"api" is in state "configured"` {
 		t.Errorf("got %+v", lacks)
 	}

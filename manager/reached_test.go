@@ -8,6 +8,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // TestAGoalIsNotReachedWhereAUnitHangs keeps the long poll of the unit's journal open while
@@ -26,12 +27,12 @@ func TestAGoalIsNotReachedWhereAUnitHangs(t *testing.T) {
 		})
 	}
 	app := application(t, fakeunit.Containers{"backend": {u.Start(t, configured)}}, manager.Options{})
-	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{States: configured}); err != nil {
+	if _, _, err := app.SetGoal(t.Context(), rest.GoalRequest{States: configured}); err != nil {
 		t.Fatal(err)
 	}
 	awaitGoal(t, app, "reached", done)
 	hangs.Store(true)
-	g := awaitGoal(t, app, "doubted", func(g manager.GoalView) bool { return !g.Done })
+	g := awaitGoal(t, app, "doubted", func(g rest.Goal) bool { return !g.Done })
 	if g.Reached != 0 || g.Wanted != 1 || len(g.Obstacles) != 1 || g.Obstacles[0].Node != "backend" || !strings.Contains(g.Obstacles[0].Reason, "has not answered since") {
 		t.Errorf("the goal is %+v", g)
 	}

@@ -8,25 +8,11 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/unit/wire"
 )
-
-// KeptGoal is an explicitly set goal, as an earlier GoalView showed it.
-type KeptGoal struct {
-	Revision wire.Revision        `json:"revision"`
-	Asked    wire.Revision        `json:"asked"`
-	By       string               `json:"by"`
-	At       time.Time            `json:"at"`
-	State    string               `json:"state"`
-	States   map[string]string    `json:"states"`
-	Holds    map[string]goal.Hold `json:"holds"`
-
-	Tasks map[string]goal.Record `json:"tasks"`
-}
 
 // RestoreGoal sets a goal that a manager of this application showed before, unless a newer one is known. The goal
 // is attributed to the caller, and the manager assigns a new revision. The view shows the current goal.
-func (g *Goals) RestoreGoal(ctx context.Context, was KeptGoal, by string) (view GoalView, kept bool, err error) {
+func (g *Goals) RestoreGoal(ctx context.Context, was rest.SavedGoal, by string) (view rest.Goal, kept bool, err error) {
 	if was.Revision.ID == "" {
 		return view, false, &rest.Error{Kind: rest.ErrInvalid, Detail: "a goal is restored with the revision that it had"}
 	}

@@ -6,16 +6,15 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/manager/view"
 )
 
 // Views are kept: what another container changes for a component must be seen, too.
 func TestAllStatesFollowWhatAnotherContainerOffers(t *testing.T) {
 	t.Parallel()
 	app, _, _ := withGUI(t)
-	gui := func() view.Component {
+	gui := func() rest.Component {
 		all := app.App(t.Context(), manager.StatesOnly).Components
-		return all[slices.IndexFunc(all, func(c view.Component) bool { return c.Name == "gui" })]
+		return all[slices.IndexFunc(all, func(c rest.Component) bool { return c.Name == "gui" })]
 	}
 	if c := gui(); slices.Contains(c.Allowed, "Standard.start") {
 		t.Errorf("without api, gui is %+v", c)

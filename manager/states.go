@@ -23,7 +23,7 @@ const (
 )
 
 // App returns the state of the whole application. Unreachable parts are marked as such; they cause no error.
-func (a *App) App(ctx context.Context, d Detail) view.App {
+func (a *App) App(ctx context.Context, d Detail) rest.App {
 	now := a.rules.At(a.fleet.Complete(ctx))
 	if d == WithProcesses {
 		return view.OfApp(a.model, a.views(ctx, now, d))
@@ -40,36 +40,36 @@ func (a *App) App(ctx context.Context, d Detail) view.App {
 type shown struct {
 	mu   sync.Mutex
 	of   view.Look
-	view view.App
+	view rest.App
 }
 
 // Nodes returns the state of every node with its components.
-func (a *App) Nodes(ctx context.Context, d Detail) []view.Node {
+func (a *App) Nodes(ctx context.Context, d Detail) []rest.Node {
 	return a.views(ctx, a.rules.At(a.fleet.Complete(ctx)), d)
 }
 
-func (a *App) views(ctx context.Context, now view.Look, d Detail) []view.Node {
+func (a *App) views(ctx context.Context, now view.Look, d Detail) []rest.Node {
 	if d == WithProcesses {
-		return fleet.Each(a.model.Nodes, func(n *topology.Node) view.Node { return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)) })
+		return fleet.Each(a.model.Nodes, func(n *topology.Node) rest.Node { return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)) })
 	}
 	return a.rules.OfNodes(now, a.model.Nodes)
 }
 
 // Node returns the state of one node with its components.
-func (a *App) Node(ctx context.Context, name string, d Detail) (view.Node, error) {
+func (a *App) Node(ctx context.Context, name string, d Detail) (rest.Node, error) {
 	n, err := a.model.Node(name)
 	if err != nil {
-		return view.Node{}, err
+		return rest.Node{}, err
 	}
 	now := a.rules.At(a.fleet.Known(ctx, n))
 	return view.OfNode(now, n, processes(ctx, a.fleet, n, now, d)), nil
 }
 
 // Component returns the state of a component.
-func (a *App) Component(ctx context.Context, nodeName, name string, d Detail) (view.Component, error) {
+func (a *App) Component(ctx context.Context, nodeName, name string, d Detail) (rest.Component, error) {
 	c, err := a.model.Component(nodeName, name)
 	if err != nil {
-		return view.Component{}, err
+		return rest.Component{}, err
 	}
 	now := a.rules.At(a.fleet.Known(ctx, c.Node))
 	return view.OfComponent(now, c, processes(ctx, a.fleet, c.Node, now, d)), nil
@@ -95,10 +95,10 @@ func processes(ctx context.Context, f *fleet.Fleet, n *topology.Node, now view.L
 }
 
 // Operation reports whether an operation is allowed or running now.
-func (a *App) Operation(ctx context.Context, nodeName, componentName, name string, d Detail) (view.Operation, error) {
+func (a *App) Operation(ctx context.Context, nodeName, componentName, name string, d Detail) (rest.Operation, error) {
 	op, err := a.model.Operation(nodeName, componentName, name)
 	if err != nil {
-		return view.Operation{}, err
+		return rest.Operation{}, err
 	}
 	now := a.rules.At(a.fleet.Known(ctx, op.Component.Node))
 	shown := view.OfOperation(now, op)
@@ -109,7 +109,7 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 }
 
 // addProcesses adds the operation's process in the form that Supervisor's clients expect.
-func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, now view.Look, views []view.OperationReplica) {
+func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, now view.Look, views []rest.OperationReplica) {
 	heard := f.Reachable(now.Snapshot, op.Component.Node)
 	for i, info := range fleet.Each(heard, func(r fleet.Replica) *wire.ProcessInfo {
 		info, err := r.Unit.ProcessInfo(ctx, op.Process())
@@ -118,7 +118,7 @@ func addProcesses(ctx context.Context, f *fleet.Fleet, op topology.Operation, no
 		}
 		return &info
 	}) {
-		at := slices.IndexFunc(views, func(v view.OperationReplica) bool { return v.Address == heard[i].Addr.String() })
+		at := slices.IndexFunc(views, func(v rest.OperationReplica) bool { return v.Address == heard[i].Addr.String() })
 		if at >= 0 {
 			views[at].Process = info
 		}

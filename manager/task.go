@@ -16,7 +16,7 @@ import (
 
 // RunTask makes the completion of a Task part of the goal. Failed indexes are retried once; with again, all
 // indexes run once more, including completed ones.
-func (a *App) RunTask(ctx context.Context, name string, again bool, by string) (view GoalView, kept bool, err error) {
+func (a *App) RunTask(ctx context.Context, name string, again bool, by string) (view rest.Goal, kept bool, err error) {
 	c, err := a.model.Named(name)
 	if err != nil {
 		return view, false, err

@@ -59,7 +59,7 @@ func ask(t *testing.T, app *manager.App, again bool) {
 func awaitLoad(t *testing.T, app *manager.App, should string, is func(*goal.TaskStatus) bool) *goal.TaskStatus {
 	t.Helper()
 	var st *goal.TaskStatus
-	awaitGoal(t, app, should, func(manager.GoalView) bool {
+	awaitGoal(t, app, should, func(rest.Goal) bool {
 		c, err := app.Component(t.Context(), "backend", "load", manager.StatesOnly)
 		if err == nil && c.Task != nil {
 			st = c.Task
@@ -154,7 +154,7 @@ func TestATaskOfManyIndexesOnOneRealUnitIsRememberedThroughRounds(t *testing.T) 
 	}
 	app.Close()
 	app = loadingAs(t, task, containers)
-	awaitGoal(t, app, "reached", func(g manager.GoalView) bool { return g.Done && g.Acting })
+	awaitGoal(t, app, "reached", func(g rest.Goal) bool { return g.Done && g.Acting })
 	if st, state := load(t, app); st.Completed != 32 || st.Round != 2 || state != protocol.Completed {
 		t.Errorf("to another manager it is %s, %+v", state, st)
 	}
@@ -244,17 +244,17 @@ func TestAGoalThatIsChangedInTheMiddleEndsATask(t *testing.T) {
 	app := loadingAs(t, spec.Task{Completions: 3, Parallelism: 1, BackoffLimit: 3}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	st := awaitLoad(t, app, "running", func(st *goal.TaskStatus) bool { return st.Indexes[1].Phase == goal.TaskRunning })
-	if _, kept, err := app.SetGoal(t.Context(), manager.GoalRequest{State: goal.Down}); err != nil || !kept {
+	if _, kept, err := app.SetGoal(t.Context(), rest.GoalRequest{State: goal.Down}); err != nil || !kept {
 		t.Fatalf("kept %v, %v", kept, err)
 	}
 	if _, err := app.Cancel(t.Context(), st.Indexes[1].Execution); err != nil {
 		t.Fatal(err)
 	}
-	awaitGoal(t, app, "reached", func(g manager.GoalView) bool { return g.Done && g.State == goal.Down })
+	awaitGoal(t, app, "reached", func(g rest.Goal) bool { return g.Done && g.State == goal.Down })
 	if st, state := load(t, app); state != protocol.Deleted || st.Completed != 0 || tried(t, app)[2] != 0 {
 		t.Errorf("%s, %+v", state, st)
 	}
-	if _, _, err := app.SetGoal(t.Context(), manager.GoalRequest{State: goal.Up}); err != nil {
+	if _, _, err := app.SetGoal(t.Context(), rest.GoalRequest{State: goal.Up}); err != nil {
 		t.Fatal(err)
 	}
 	if st := awaitLoad(t, app, "over", over); st.Phase != goal.TaskCompleted {

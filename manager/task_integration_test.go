@@ -1,7 +1,9 @@
 package manager_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/netip"
 	"slices"
@@ -72,7 +74,7 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 	if _, kept, err := app.RunTask(t.Context(), "load", false, "jo"); err != nil || !kept {
 		t.Fatalf("kept %v, %v", kept, err)
 	}
-	awaitGoal(t, app, "reached", func(g manager.GoalView) bool {
+	awaitGoal(t, app, "reached", func(g rest.Goal) bool {
 		if st, state := load(t, app); (state == protocol.Completed) != (st.Completed == 3) {
 			t.Fatalf("it is shown as %s when %d of 3 are completed", state, st.Completed)
 		}
@@ -101,7 +103,7 @@ func TestATaskRunsOnRealUnits(t *testing.T) {
 	if err != nil || view.Tasks["load"].Round != 1 {
 		t.Fatalf("again: %+v, %v", view, err)
 	}
-	awaitGoal(t, app, "reached again", func(g manager.GoalView) bool {
+	awaitGoal(t, app, "reached again", func(g rest.Goal) bool {
 		st, _ := load(t, app)
 		return g.Done && st.Round == 1 && st.Completed == 3
 	})
@@ -132,8 +134,17 @@ func (f *taskFollower) read(t *testing.T) *goal.TaskStatus {
 			}
 		}
 	}
-	st, _ := f.told[len(f.told)-1].Task.(*goal.TaskStatus)
-	return st
+	return taskOf(t, f.told[len(f.told)-1])
+}
+
+// taskOf returns the status in an event.
+func taskOf(t *testing.T, e manager.Event) *goal.TaskStatus {
+	t.Helper()
+	var st goal.TaskStatus
+	if err := json.Unmarshal(e.Task, &st); err != nil {
+		t.Fatal(err)
+	}
+	return &st
 }
 
 // follow reads until the task is completed, and goes on from the first event.
@@ -144,7 +155,7 @@ func (f *taskFollower) follow(t *testing.T, app *manager.App) {
 	}
 	completed := 0
 	for _, e := range f.told {
-		st, _ := e.Task.(*goal.TaskStatus)
+		st := taskOf(t, e)
 		if st.Completed < completed {
 			t.Errorf("after %d are told %d", completed, st.Completed)
 		}
@@ -154,12 +165,12 @@ func (f *taskFollower) follow(t *testing.T, app *manager.App) {
 	for again.read(t).Completed < 3 {
 		continue
 	}
-	if told := again.told; len(told) < len(missed) || told[0].ID != missed[0].ID || told[0].Task != missed[0].Task {
+	if told := again.told; len(told) < len(missed) || told[0].ID != missed[0].ID || !bytes.Equal(told[0].Task, missed[0].Task) {
 		t.Errorf("who comes back is told %+v, not %+v", told, missed)
 	}
 	now, err := app.Events("")(t.Context())
 	last := now[len(now)-1]
-	if st, _ := last.Task.(*goal.TaskStatus); err != nil || last.Kind != mirror.EventTask || st.Completed != 3 {
+	if err != nil || last.Kind != mirror.EventTask || taskOf(t, last).Completed != 3 {
 		t.Errorf("who comes later is told %+v, %v", now, err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -84,15 +83,15 @@ func TestManagersOfTwoVersionsOperateEachItsOwn(t *testing.T) {
 	// A person sets a goal with a word that only the newer version has, at the older.
 	before := version(t, found, false)
 	states := map[string]string{"api": "started", "cache": "started"}
-	set, kept, err := before.SetGoal(t.Context(), manager.GoalRequest{States: states, By: "jo"})
+	set, kept, err := before.SetGoal(t.Context(), rest.GoalRequest{States: states, By: "jo"})
 	if err != nil || !kept || !strings.Contains(strings.Join(set.Notes, ""), `"cache"`) {
 		t.Fatalf("%+v, kept %v, %v", set, kept, err)
 	}
 	started := func(app *manager.App, instance, component string) {
 		t.Helper()
-		awaitGoal(t, app, instance+" "+component+" started", func(manager.GoalView) bool {
+		awaitGoal(t, app, instance+" "+component+" started", func(rest.Goal) bool {
 			c, err := app.Component(t.Context(), "backend", component, manager.StatesOnly)
-			return err == nil && slices.ContainsFunc(c.Replicas, func(r view.ComponentReplica) bool {
+			return err == nil && slices.ContainsFunc(c.Replicas, func(r rest.ComponentReplica) bool {
 				return r.Instance == instance && r.State == "started"
 			})
 		})
@@ -131,7 +130,7 @@ func TestManagersOfTwoVersionsOperateEachItsOwn(t *testing.T) {
 	// What fell is started again by the manager of its version, and by it alone.
 	older.Fall("api")
 	newer.Fall("cache")
-	awaitGoal(t, after, "reached again", func(manager.GoalView) bool { return len(older.Executed()) >= 2 && len(newer.Executed()) >= 3 })
+	awaitGoal(t, after, "reached again", func(rest.Goal) bool { return len(older.Executed()) >= 2 && len(newer.Executed()) >= 3 })
 	started(before, "i1", "api")
 	started(after, "i2", "cache")
 	executed(t, older, "api:Standard.start", "api:Standard.start")
@@ -148,15 +147,15 @@ func TestAnOlderManagerKeepsWhatANewerOneSaysInTheGoal(t *testing.T) {
 		}
 	}
 	app := version(t, found, false)
-	awaitGoal(t, app, "known", func(g manager.GoalView) bool { return g.Acting && g.Revision == "7:abc" && g.Reached == 1 })
+	awaitGoal(t, app, "known", func(g rest.Goal) bool { return g.Acting && g.Revision == "7:abc" && g.Reached == 1 })
 	if _, err := app.Start(t.Context(), rest.RunRequest{Node: "backend", Component: "api", Operation: "Standard.stop", Replica: "i1", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	awaitGoal(t, app, "with a hold more", func(g manager.GoalView) bool { return len(g.Holds) == 2 && len(g.Lacking) == 0 })
-	if _, kept, err := app.SetGoal(t.Context(), manager.GoalRequest{States: map[string]string{"gui": "configured"}, Merge: true}); err != nil || !kept {
+	awaitGoal(t, app, "with a hold more", func(g rest.Goal) bool { return len(g.Holds) == 2 && len(g.Lacking) == 0 })
+	if _, kept, err := app.SetGoal(t.Context(), rest.GoalRequest{States: map[string]string{"gui": "configured"}, Merge: true}); err != nil || !kept {
 		t.Fatalf("kept %v, %v", kept, err)
 	}
-	awaitGoal(t, app, "everywhere", func(g manager.GoalView) bool { return len(g.Lacking) == 0 })
+	awaitGoal(t, app, "everywhere", func(g rest.Goal) bool { return len(g.Lacking) == 0 })
 	for _, u := range []*fakeunit.Unit{older, newer} {
 		d := keeps(t, u)
 		if string(d.Unknown["pace"]) != `{"api":"slow"}` || string(d.Holds["cache"].Unknown["until"]) != `"noon"` || d.Holds["api"].By != "ann" || d.States["gui"] != "configured" {

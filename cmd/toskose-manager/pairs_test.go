@@ -75,8 +75,8 @@ func TestTheManagerShowsEachUnitTheCertificateThatItTrusts(t *testing.T) {
 		}
 		answer.Body.Close()
 	}
-	if is, err := files.own(); err != nil || len(is.Authorities) != 2 || is.Certificate != certs.Fingerprints([]byte(own))[0] {
-		t.Errorf("it uses %+v, %v", is, err)
+	if certificate, authorities, err := files.own(); err != nil || len(authorities) != 2 || certificate != certs.Fingerprints([]byte(own))[0] {
+		t.Errorf("it uses %s, %s, %v", certificate, authorities, err)
 	}
 	door := &doorFiles{cert: files.cert, key: files.key}
 	if _, err := door.load(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/toskose/toskose/internal/certs"
-	"github.com/toskose/toskose/manager/api"
 )
 
 // doorFiles are the files of the API's own TLS.
@@ -95,24 +94,23 @@ func readTLS(getenv func(string) string) (*unitFiles, error) {
 
 func (u *unitFiles) all() []string { return []string{u.cert, u.key, u.authority} }
 
-// own returns the certificates for the next connection.
-func (u *unitFiles) own() (api.Certificates, error) {
+// own returns the fingerprints of the certificates for the next connection.
+func (u *unitFiles) own() (certificate string, authorities []string, err error) {
 	if u == nil {
-		return api.Certificates{}, nil
+		return "", nil, nil
 	}
-	authorities, err := os.ReadFile(u.authority)
+	authority, err := os.ReadFile(u.authority)
 	if err != nil {
-		return api.Certificates{}, err
+		return "", nil, err
 	}
 	own, err := os.ReadFile(u.cert)
 	if err != nil {
-		return api.Certificates{}, err
+		return "", nil, err
 	}
-	is := api.Certificates{Authorities: certs.Fingerprints(authorities)}
 	if chain := certs.Fingerprints(own); len(chain) > 0 {
-		is.Certificate = chain[0]
+		certificate = chain[0]
 	}
-	return is, nil
+	return certificate, certs.Fingerprints(authority), nil
 }
 
 func (u *unitFiles) load() (*tls.Config, error) {

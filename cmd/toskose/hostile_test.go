@@ -25,7 +25,7 @@ var answers = map[string]func() any{
 	"/goal":       func() any { return new(client.Goal) },
 	"/plan":       func() any { return new(client.Plan) },
 	"/executions": func() any { return new(client.History) },
-	"/node":       func() any { return new([]client.NodeProcesses) },
+	"/node":       func() any { return new([]client.Node) },
 	"/logs": func() any {
 		return new(struct {
 			Lines []client.LogLine `json:"lines"`

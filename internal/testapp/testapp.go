@@ -47,9 +47,9 @@ type Options struct {
 	UnitTLS   *tls.Config // with units; nil: plain HTTP
 
 	Access       access.Options
-	Listen       net.Listener                     // of the API; nil: at any port
-	TLS          *tls.Config                      // of the API; nil: plain HTTP
-	Certificates func() (api.Certificates, error) // see api.Options
+	Listen       net.Listener                                                 // of the API; nil: at any port
+	TLS          *tls.Config                                                  // of the API; nil: plain HTTP
+	Certificates func() (certificate string, authorities []string, err error) // see api.Options
 }
 
 // Serve runs the manager of an application until the test ends.

@@ -373,7 +373,7 @@ func TestARequestHasAnIdInAnswerProblemAndLog(t *testing.T) {
 	for given, kept := range map[string]bool{"": false, "a-1": true, "a b": false, "x\ny": false, "\x1b[31m": false, strings.Repeat("x", 200): false, "0af7651916cd43dd8448eb211c80319c": true} {
 		w := as(h, "viewer-1", "POST", op, "X-Request-Id: "+given)
 		id := w.Header().Get("X-Request-Id")
-		var p api.Problem
+		var p rest.Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || id == "" || (id == given) != kept || p.Request != id {
 			t.Errorf("%q: got %q, problem %+v, %v", given, id, p, err)
 		}

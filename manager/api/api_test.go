@@ -26,11 +26,8 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
-	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/users"
-	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -44,73 +41,73 @@ type app struct {
 	called  string
 	outcome rest.Execution
 	missing []manager.NotReady
-	goal    *manager.GoalView
+	goal    *rest.Goal
 	panics  bool
 	rare    bool // goals are kept by one replica only
 }
 
-func (a *app) Goal() manager.GoalView {
+func (a *app) Goal() rest.Goal {
 	if a.goal != nil {
 		return *a.goal
 	}
-	return manager.GoalView{State: "up"}
+	return rest.Goal{State: "up"}
 }
 
 func (*app) GoalChanged() <-chan struct{} { return nil }
 
-func (a *app) SetGoal(_ context.Context, req manager.GoalRequest) (manager.GoalView, bool, error) {
+func (a *app) SetGoal(_ context.Context, req rest.GoalRequest) (rest.Goal, bool, error) {
 	a.called = fmt.Sprint("goal ", req.State, req.States, req.Merge, req.By)
-	return manager.GoalView{State: req.State, Lacking: []string{"10.0.0.9"}}, !a.rare && req.State != "rare", a.err
+	return rest.Goal{State: req.State, Lacking: []string{"10.0.0.9"}}, !a.rare && req.State != "rare", a.err
 }
 
-func (a *app) RunTask(_ context.Context, task string, again bool, by string) (manager.GoalView, bool, error) {
+func (a *app) RunTask(_ context.Context, task string, again bool, by string) (rest.Goal, bool, error) {
 	a.called = fmt.Sprint("task ", task, " ", again, " ", by)
-	return manager.GoalView{}, !a.rare, a.err
+	return rest.Goal{}, !a.rare, a.err
 }
 
-func (a *app) ResumeGoal(_ context.Context, components []string, by string) (manager.GoalView, bool, error) {
+func (a *app) ResumeGoal(_ context.Context, components []string, by string) (rest.Goal, bool, error) {
 	a.called = fmt.Sprint("resume ", components, by)
-	return manager.GoalView{}, !a.rare, a.err
+	return rest.Goal{}, !a.rare, a.err
 }
 
-func (a *app) RestoreGoal(_ context.Context, g manager.KeptGoal, by string) (manager.GoalView, bool, error) {
+func (a *app) RestoreGoal(_ context.Context, g rest.SavedGoal, by string) (rest.Goal, bool, error) {
 	a.called = fmt.Sprint("restore ", g.Revision, " ", g.State, " by ", by)
-	return manager.GoalView{}, !a.rare, a.err
+	return rest.Goal{}, !a.rare, a.err
 }
 
 func (a *app) Signing() manager.Signing { return manager.Signing{Keys: 1, Current: true} }
 
-func (a *app) Plan(_ context.Context, req manager.GoalRequest) manager.PlanView {
+func (a *app) Plan(_ context.Context, req rest.GoalRequest) rest.Plan {
 	a.called = fmt.Sprint("plan ", req.State)
-	return manager.PlanView{Targets: map[string]string{"api": "running"}}
+	return rest.Plan{Targets: map[string]string{"api": "running"}}
 }
 
 func (a *app) Drawing() manager.Drawing { return manager.Drawing{Name: "thinking"} }
 
-func (a *app) App(context.Context, manager.Detail) view.App {
+func (a *app) App(context.Context, manager.Detail) rest.App {
 	if a.panics {
 		panic("the secret cause")
 	}
-	return view.App{Name: "thinking"}
+	return rest.App{Name: "thinking"}
 }
 
-func (a *app) Nodes(_ context.Context, d manager.Detail) []view.Node {
+func (a *app) Nodes(_ context.Context, d manager.Detail) []rest.Node {
 	if d == manager.WithProcesses {
 		a.called = "processes"
 	}
-	return []view.Node{{Name: "backend"}}
+	return []rest.Node{{Name: "backend"}}
 }
 
-func (a *app) Node(_ context.Context, node string, _ manager.Detail) (view.Node, error) {
-	return view.Node{Name: node}, a.err
+func (a *app) Node(_ context.Context, node string, _ manager.Detail) (rest.Node, error) {
+	return rest.Node{Name: node}, a.err
 }
 
-func (a *app) Component(_ context.Context, node, component string, _ manager.Detail) (view.Component, error) {
-	return view.Component{Name: component, Node: node}, a.err
+func (a *app) Component(_ context.Context, node, component string, _ manager.Detail) (rest.Component, error) {
+	return rest.Component{Name: component, Node: node}, a.err
 }
 
-func (a *app) Operation(_ context.Context, node, component, operation string, _ manager.Detail) (view.Operation, error) {
-	return view.Operation{Node: node, Component: component, OperationModel: topology.OperationModel{Name: operation}}, a.err
+func (a *app) Operation(_ context.Context, node, component, operation string, _ manager.Detail) (rest.Operation, error) {
+	return rest.Operation{Node: node, Component: component, OperationModel: rest.OperationModel{Name: operation}}, a.err
 }
 
 func (a *app) Start(_ context.Context, req rest.RunRequest) (rest.Execution, error) {
@@ -153,9 +150,9 @@ func (a *app) Signal(_ context.Context, node, component, operation, replica, sig
 
 func (a *app) Reload(context.Context) ([]rest.Result, error) { return a.did("reload") }
 
-func (a *app) Drain(_ context.Context, node string, lease time.Duration) (manager.Drain, error) {
+func (a *app) Drain(_ context.Context, node string, lease time.Duration) (rest.Drain, error) {
 	a.called = "drain " + node + " " + lease.String()
-	return manager.Drain{Node: node, Instances: []string{"i1"}, Underway: []manager.Busy{}, Empty: true}, a.err
+	return rest.Drain{Node: node, Instances: []string{"i1"}, Underway: []rest.Busy{}, Empty: true}, a.err
 }
 
 func (a *app) EndDrain(node string) error {
@@ -163,9 +160,9 @@ func (a *app) EndDrain(node string) error {
 	return a.err
 }
 
-func (a *app) Lease(_ context.Context, req manager.LeaseRequest) (manager.Lease, error) {
-	a.called = fmt.Sprint("lease ", req.ID, req.Components, req.Time)
-	return manager.Lease{ID: req.ID, Components: req.Components, Seconds: req.Time.Seconds(), Goal: true}, a.err
+func (a *app) Lease(_ context.Context, req rest.LeaseRequest) (rest.Lease, error) {
+	a.called = fmt.Sprintf("lease %s%v%v", req.ID, req.Components, req.Seconds)
+	return rest.Lease{ID: req.ID, Components: req.Components, Seconds: req.Seconds, Goal: true}, a.err
 }
 
 func (a *app) EndLease(_ context.Context, id string) error {
@@ -192,21 +189,21 @@ func (a *app) ClearUnitLog(_ context.Context, node, replica string) ([]rest.Resu
 	return a.did("clearunit", node, replica)
 }
 
-func (a *app) Lines(context.Context, logs.Query) (manager.LineReader, error) {
+func (a *app) Lines(context.Context, rest.LogQuery) (manager.LineReader, error) {
 	return noLines{}, a.err
 }
 
 // noLines has none.
 type noLines struct{}
 
-func (noLines) Next(context.Context) ([]logs.Entry, error) { return nil, io.EOF }
-func (noLines) Position() string                           { return "p" }
-func (noLines) Close()                                     {}
+func (noLines) Next(context.Context) ([]rest.LogLine, error) { return nil, io.EOF }
+func (noLines) Position() string                             { return "p" }
+func (noLines) Close()                                       {}
 
 func (a *app) Ready() ([]manager.NotReady, int) { return a.missing, 2 }
 
-func (a *app) Credentials(context.Context) []manager.UnitCredentials {
-	return []manager.UnitCredentials{{Node: "backend", Replica: "10.0.0.1:9001", Passwords: 2, Known: 2, Accepted: true}}
+func (a *app) UnitCredentials(context.Context) []rest.UnitCredentials {
+	return []rest.UnitCredentials{{Node: "backend", Replica: "10.0.0.1:9001", Passwords: 2, Known: 2, Accepted: true}}
 }
 
 // Events has two, and then no more.
@@ -328,7 +325,7 @@ func TestEveryRouteReachesWhatItIsFor(t *testing.T) {
 		{"POST", "/api/v1/node/reload", 200, "reload", `"done": true`},
 		{"PUT", "/api/v1/drains/backend", 200, "drain backend 30s", `"empty": true`},
 		{"DELETE", "/api/v1/drains/backend", 200, "end of drain backend", `"node": "backend"`},
-		{"PUT", "/api/v1/app/goal/leases/x", 200, "lease x[] 30s", `"goal": true`},
+		{"PUT", "/api/v1/app/goal/leases/x", 200, "lease x[]30", `"goal": true`},
 		{"DELETE", "/api/v1/app/goal/leases/x", 200, "end of lease x", `"id": "x"`},
 		{"GET", "/api/v1/node/back%20end", 200, "", `"back end"`},
 		{"GET", "/api/v1/node/a%2Fb", 200, "", `"a/b"`},
@@ -576,7 +573,7 @@ func TestEveryKindOfErrorHasItsStatusAndType(t *testing.T) {
 	} {
 		a := &app{err: &rest.Error{Kind: kind, Detail: "a sentence", Suggestion: "backend"}}
 		w := ask(t, handler(t, a), "GET", op, "")
-		var p api.Problem
+		var p rest.Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
 			t.Fatal(err)
 		}
@@ -737,13 +734,13 @@ func TestTheApplicationIsReadyWhenItIsAsItsGoalSays(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		goal manager.GoalView
+		goal rest.Goal
 		want int
 	}{
-		{"reached", manager.GoalView{State: "up", Acting: true, Done: true, Wanted: 3, Reached: 3}, http.StatusOK},
-		{"under way", manager.GoalView{State: "up", Acting: true, Wanted: 3, Reached: 2}, http.StatusServiceUnavailable},
-		{"not known which holds", manager.GoalView{Done: true, Wanted: 3, Reached: 3}, http.StatusServiceUnavailable},
-		{"none", manager.GoalView{Acting: true, Done: true}, http.StatusServiceUnavailable},
+		{"reached", rest.Goal{State: "up", Acting: true, Done: true, Wanted: 3, Reached: 3}, http.StatusOK},
+		{"under way", rest.Goal{State: "up", Acting: true, Wanted: 3, Reached: 2}, http.StatusServiceUnavailable},
+		{"not known which holds", rest.Goal{Done: true, Wanted: 3, Reached: 3}, http.StatusServiceUnavailable},
+		{"none", rest.Goal{Acting: true, Done: true}, http.StatusServiceUnavailable},
 	} {
 		a := &app{goal: &tt.goal, missing: []manager.NotReady{{Node: "secret-node"}}}
 		request := httptest.NewRequest(http.MethodGet, "/readyz?goal=1", http.NoBody)

@@ -18,6 +18,7 @@ import (
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/users"
 )
 
@@ -77,7 +78,7 @@ func TestNothingIsDroppedWhenServingEnds(t *testing.T) {
 		t.Errorf("of the pages %d bytes have arrived: %s", len(text), answer.Status)
 	}
 	answer, text := whole(waits)
-	var p api.Problem
+	var p rest.Problem
 	if err := json.Unmarshal([]byte(text), &p); err != nil || answer.StatusCode != 503 || p.Execution != "release7" {
 		t.Errorf("who waited was answered by %s, %v: %s", answer.Status, err, text)
 	}

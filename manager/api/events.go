@@ -85,10 +85,12 @@ func (s *server) stream(r *http.Request, goals *goalStream, say func(string) boo
 func streamed(events []manager.Event, unwanted func(manager.Event) bool) string {
 	var text strings.Builder
 	for i, e := range events {
+		id := e.ID
+		e.ID = "" // sent on its own line
 		data, err := json.Marshal(e)
 		wanted := err == nil && !unwanted(e)
 		if !e.More && (wanted || i == len(events)-1) {
-			fmt.Fprintf(&text, "id: %s\n", e.ID)
+			fmt.Fprintf(&text, "id: %s\n", id)
 		}
 		if wanted {
 			fmt.Fprintf(&text, "event: %s\ndata: %s\n", e.Kind, data)
@@ -123,18 +125,6 @@ const (
 	maxWait        = 60 * time.Second
 )
 
-// eventPage is a page of events.
-type eventPage struct {
-	Events []event `json:"events"`
-	Next   string  `json:"next,omitempty"` // the id after which to continue
-}
-
-// event is an event with its id, which a stream sends on a separate line.
-type event struct {
-	ID string `json:"id"`
-	manager.Event
-}
-
 // getEvents returns the next events, and waits for the first one if requested. The next page starts after events
 // that filters excluded, too.
 func (s *server) getEvents(r *http.Request) (reply, error) {
@@ -150,14 +140,12 @@ func (s *server) getEvents(r *http.Request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	made := eventPage{Events: []event{}, Next: lastEvent(r)}
+	page := rest.EventPage{Events: []manager.Event{}, Next: lastEvent(r)}
 	if len(events) > 0 {
-		made.Next = events[len(events)-1].ID
+		page.Next = events[len(events)-1].ID
 	}
-	for _, e := range slices.DeleteFunc(events, eventFilter(r)) {
-		made.Events = append(made.Events, event{e.ID, e})
-	}
-	return ok(made), nil
+	page.Events = append(page.Events, slices.DeleteFunc(events, eventFilter(r))...)
+	return ok(page), nil
 }
 
 // nextEvents collects events. Events with one id, which are the initial states, stay together.

@@ -3,14 +3,8 @@ package api
 import (
 	"net/http"
 
-	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/rest"
 )
-
-// goalBody is the body of a request that sets a goal or requests a plan.
-type goalBody struct {
-	State  string            `json:"state"`  // of all components
-	States map[string]string `json:"states"` // by component, container or group
-}
 
 func (s *server) getGoal(*http.Request) (reply, error) { return ok(s.app.Goal()), nil }
 
@@ -62,7 +56,7 @@ func (s *server) makePlan(r *http.Request) (reply, error) {
 }
 
 // goalReply returns 202 if a majority of the replicas does not store the goal yet.
-func goalReply(view manager.GoalView, kept bool) reply {
+func goalReply(view rest.Goal, kept bool) reply {
 	status := http.StatusOK
 	if !kept {
 		status = http.StatusAccepted
@@ -72,7 +66,7 @@ func goalReply(view manager.GoalView, kept bool) reply {
 
 // restoreGoal sets a goal that getGoal returned earlier.
 func (s *server) restoreGoal(r *http.Request) (reply, error) {
-	var body manager.KeptGoal
+	var body rest.SavedGoal
 	if err := decode(r, &body, `{"revision": "3:a", "state": "up"}`); err != nil {
 		return reply{}, err
 	}
@@ -80,8 +74,8 @@ func (s *server) restoreGoal(r *http.Request) (reply, error) {
 	return goalReply(view, kept), err
 }
 
-func goalRequest(r *http.Request) (manager.GoalRequest, error) {
-	var body goalBody
-	err := decode(r, &body, `{"state": "up"} or {"states": {"api": "running"}}`)
-	return manager.GoalRequest{State: body.State, States: body.States, By: callerOf(r).Name}, err
+func goalRequest(r *http.Request) (rest.GoalRequest, error) {
+	req := rest.GoalRequest{By: callerOf(r).Name}
+	err := decode(r, &req, `{"state": "up"} or {"states": {"api": "running"}}`)
+	return req, err
 }

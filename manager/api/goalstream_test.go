@@ -14,6 +14,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // striving is an application whose goal is looked at again now and then.
@@ -26,11 +27,11 @@ type striving struct {
 	asked   int
 }
 
-func (s *striving) Goal() manager.GoalView {
+func (s *striving) Goal() rest.Goal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
-	return manager.GoalView{State: "up", Reached: s.reached, Ahead: make([]goal.Ahead, s.ahead)}
+	return rest.Goal{State: "up", Reached: s.reached, Ahead: make([]goal.Ahead, s.ahead)}
 }
 
 func (s *striving) GoalChanged() <-chan struct{} {

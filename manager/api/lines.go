@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -101,13 +100,6 @@ func (s *server) sendLines(ctx context.Context, w http.ResponseWriter, lines man
 	}
 }
 
-// linePage is a page of lines.
-type linePage struct {
-	Lines []json.RawMessage `json:"lines"`
-	Notes []json.RawMessage `json:"notes,omitempty"` // about missing lines
-	Next  string            `json:"next"`            // where to continue
-}
-
 // getLines returns a page of lines, as JSON or as text.
 func (s *server) getLines(r *http.Request) (reply, error) {
 	query, err := linesQuery(r)
@@ -138,8 +130,8 @@ func (s *server) getLines(r *http.Request) (reply, error) {
 }
 
 // readPage reads up to limit lines, or to the end.
-func readPage(ctx context.Context, lines manager.LineReader, limit int) (page linePage, text string, more bool, err error) {
-	page = linePage{Lines: []json.RawMessage{}}
+func readPage(ctx context.Context, lines manager.LineReader, limit int) (page rest.LogPage, text string, more bool, err error) {
+	page = rest.LogPage{Lines: []rest.LogLine{}}
 	var plain strings.Builder
 	size := 0
 	for {
@@ -153,13 +145,13 @@ func readPage(ctx context.Context, lines manager.LineReader, limit int) (page li
 		}
 		for i := range entries {
 			e := &entries[i]
-			if e.Kind != logs.Line {
-				page.Notes = append(page.Notes, e.AppendJSON(nil))
+			if e.Kind != rest.LogPrinted {
+				page.Notes = append(page.Notes, e.Clone())
 				fmt.Fprintf(&plain, "(%s)\n", e.Why)
 				continue
 			}
-			page.Lines = append(page.Lines, e.AppendJSON(nil))
-			fmt.Fprintf(&plain, "%s | %s\n", e.Process, e.Line)
+			page.Lines = append(page.Lines, e.Clone())
+			fmt.Fprintf(&plain, "%s | %s\n", e.Process(), e.Line)
 			size += len(e.Line)
 			if len(page.Lines) >= limit || size >= pageBytes {
 				page.Next = e.Position
@@ -170,9 +162,9 @@ func readPage(ctx context.Context, lines manager.LineReader, limit int) (page li
 }
 
 // linesQuery reads the query parameters that select lines.
-func linesQuery(r *http.Request) (logs.Query, error) {
+func linesQuery(r *http.Request) (rest.LogQuery, error) {
 	query := r.URL.Query()
-	q := logs.Query{
+	q := rest.LogQuery{
 		Of: query["of"], Replica: query.Get("replica"), Stream: wire.Stream(query.Get("stream")),
 		Text: query.Get("text"), Match: query.Get("match"), After: query.Get("after"),
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/internal/fakeunit"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
@@ -90,7 +91,7 @@ func (l *live) ask(method, path, body string, headers ...string) *httptest.Respo
 // calm waits until all is known, and the keeper of the goal has been told so.
 func (l *live) calm() {
 	l.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !read[manager.GoalView](l, "/api/v1/app/goal").Acting; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !read[rest.Goal](l, "/api/v1/app/goal").Acting; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.t.Fatal("the units are not heard")
 		}

@@ -8,31 +8,7 @@ import (
 
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/unit/wire"
 )
-
-// Problem is a problem document (RFC 9457) with extensions. Type is stable:
-// clients may rely on it.
-type Problem struct {
-	Type       string       `json:"type"`
-	Title      string       `json:"title"`
-	Status     int          `json:"status"`
-	Detail     string       `json:"detail"`
-	Instance   string       `json:"instance,omitempty"` // the path of the request
-	Request    string       `json:"request,omitempty"`  // its id, as in the logs
-	Suggestion string       `json:"suggestion,omitempty"`
-	Candidates []string     `json:"candidates,omitempty"`
-	State      string       `json:"state,omitempty"`
-	Allowed    []string     `json:"allowed,omitzero"`
-	Lacks      []rest.Lack  `json:"lacks,omitempty"`
-	Execution  string       `json:"execution,omitempty"` // its id
-	Outcome    wire.Outcome `json:"outcome,omitempty"`
-	wire.Exit
-	wire.Output               // of the worst run
-	Runs        []rest.Run    `json:"runs,omitempty"`
-	Results     []rest.Result `json:"results,omitempty"`
-	Nodes       []string      `json:"nodes,omitempty"` // that are not ready
-}
 
 // notReadyError names the nodes that have no responding unit.
 type notReadyError []string
@@ -110,7 +86,7 @@ func invalid(format string, args ...any) error {
 // problemType is the prefix of every problem's type.
 const problemType = "urn:toskose:problem:"
 
-func problemOf(err error) *Problem {
+func problemOf(err error) *rest.Problem {
 	found := problemKinds[len(problemKinds)-1]
 	for _, k := range problemKinds {
 		if errors.Is(err, k.kind) {
@@ -118,7 +94,7 @@ func problemOf(err error) *Problem {
 			break
 		}
 	}
-	p := &Problem{
+	p := &rest.Problem{
 		Type: problemType + found.name, Title: found.kind.Error(), Status: found.status, Detail: err.Error(),
 	}
 	var silent notReadyError

@@ -16,7 +16,6 @@ import (
 	"github.com/toskose/toskose/manager/audit"
 	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/idempotency"
-	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/openapi"
 	"github.com/toskose/toskose/manager/rest"
@@ -33,36 +32,36 @@ type Application interface {
 	Control
 	Logs
 	Ready() ([]manager.NotReady, int)
-	Credentials(ctx context.Context) []manager.UnitCredentials
+	UnitCredentials(ctx context.Context) []rest.UnitCredentials
 	Events(after string) func(context.Context) ([]manager.Event, error)
 }
 
 // Topology returns states.
 type Topology interface {
-	App(ctx context.Context, d manager.Detail) view.App
+	App(ctx context.Context, d manager.Detail) rest.App
 	Drawing() manager.Drawing
-	Nodes(ctx context.Context, d manager.Detail) []view.Node
-	Node(ctx context.Context, node string, d manager.Detail) (view.Node, error)
-	Component(ctx context.Context, node, component string, d manager.Detail) (view.Component, error)
+	Nodes(ctx context.Context, d manager.Detail) []rest.Node
+	Node(ctx context.Context, node string, d manager.Detail) (rest.Node, error)
+	Component(ctx context.Context, node, component string, d manager.Detail) (rest.Component, error)
 }
 
 // Goals sets goals and reports progress.
 type Goals interface {
-	Goal() manager.GoalView
+	Goal() rest.Goal
 	Signing() manager.Signing
 	GoalChanged() <-chan struct{}
-	SetGoal(ctx context.Context, req manager.GoalRequest) (view manager.GoalView, kept bool, err error)
-	ResumeGoal(ctx context.Context, components []string, by string) (view manager.GoalView, kept bool, err error)
-	RestoreGoal(ctx context.Context, g manager.KeptGoal, by string) (view manager.GoalView, kept bool, err error)
-	Lease(ctx context.Context, req manager.LeaseRequest) (manager.Lease, error)
+	SetGoal(ctx context.Context, req rest.GoalRequest) (view rest.Goal, kept bool, err error)
+	ResumeGoal(ctx context.Context, components []string, by string) (view rest.Goal, kept bool, err error)
+	RestoreGoal(ctx context.Context, g rest.SavedGoal, by string) (view rest.Goal, kept bool, err error)
+	Lease(ctx context.Context, req rest.LeaseRequest) (rest.Lease, error)
 	EndLease(ctx context.Context, id string) error
-	RunTask(ctx context.Context, task string, again bool, by string) (view manager.GoalView, kept bool, err error)
-	Plan(ctx context.Context, req manager.GoalRequest) manager.PlanView
+	RunTask(ctx context.Context, task string, again bool, by string) (view rest.Goal, kept bool, err error)
+	Plan(ctx context.Context, req rest.GoalRequest) rest.Plan
 }
 
 // Operations runs operations.
 type Operations interface {
-	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (view.Operation, error)
+	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (rest.Operation, error)
 	Start(ctx context.Context, req rest.RunRequest) (rest.Execution, error)
 	Wait(ctx context.Context, id string) (rest.Execution, error)
 	Execution(ctx context.Context, id string, wait time.Duration) (rest.Execution, error)
@@ -76,7 +75,7 @@ type Control interface {
 	StopAll(ctx context.Context, node, replica string) ([]rest.Result, error)
 	Signal(ctx context.Context, node, component, operation, replica, signal string) ([]rest.Result, error)
 	Reload(ctx context.Context) ([]rest.Result, error)
-	Drain(ctx context.Context, node string, lease time.Duration) (manager.Drain, error)
+	Drain(ctx context.Context, node string, lease time.Duration) (rest.Drain, error)
 	EndDrain(node string) error
 }
 
@@ -86,7 +85,7 @@ type Logs interface {
 	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]rest.Log, error)
 	ClearLog(ctx context.Context, node, component, operation, replica string) ([]rest.Result, error)
 	ClearUnitLog(ctx context.Context, node, replica string) ([]rest.Result, error)
-	Lines(ctx context.Context, q logs.Query) (manager.LineReader, error)
+	Lines(ctx context.Context, q rest.LogQuery) (manager.LineReader, error)
 }
 
 // Options configure the API.
@@ -98,7 +97,7 @@ type Options struct {
 	Testing bool             // responses to internal errors contain details
 	Metrics *metrics.Metrics // nil: executions are not counted
 
-	Certificates func() (Certificates, error) // the manager's current certificates; nil: none
+	Certificates func() (certificate string, authorities []string, err error) // the fingerprints of the manager's current certificates; nil: none
 
 	AnswerTime time.Duration // how long a client may take to read a response; 30 s
 }

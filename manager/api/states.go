@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 func (s *server) getApp(r *http.Request, d manager.Detail) (reply, error) {
@@ -24,7 +24,7 @@ func (s *server) getNodes(r *http.Request, d manager.Detail) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	nodes, next, err := cut(filter.Nodes(s.app.Nodes(r.Context(), d)), func(n view.Node) string { return n.Name }, wanted)
+	nodes, next, err := cut(filter.Nodes(s.app.Nodes(r.Context(), d)), func(n rest.Node) string { return n.Name }, wanted)
 	return paged(r, nodes, next), err
 }
 
@@ -37,7 +37,7 @@ func (s *server) getComponents(r *http.Request, d manager.Detail) (reply, error)
 	if err != nil {
 		return reply{}, err
 	}
-	components, next, err := cut(filter.Components(s.app.Nodes(r.Context(), d)), func(c view.Component) string { return c.Name }, wanted)
+	components, next, err := cut(filter.Components(s.app.Nodes(r.Context(), d)), func(c rest.Component) string { return c.Name }, wanted)
 	return paged(r, components, next), err
 }
 

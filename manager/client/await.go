@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/toskose/toskose/internal/sleep"
 )
 
 // Await calls ask until it returns true. It keeps polling a manager that responded once and then stopped
@@ -27,7 +29,7 @@ func Await(ctx context.Context, ask func(context.Context) (done bool, err error)
 		default:
 			ended = func() error { return &silentError{err, ctx.Err()} }
 		}
-		if sleep(ctx, wait) != nil {
+		if sleep.For(ctx, wait) != nil {
 			return ended()
 		}
 	}
@@ -45,15 +47,4 @@ func (e *silentError) Unwrap() []error { return []error{e.error, e.ended} }
 func passing(err error) bool {
 	var p *Problem
 	return errors.Is(err, ErrNoAnswer) || errors.As(err, &p) && p.Status == http.StatusServiceUnavailable
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -1,5 +1,4 @@
-// Package client is a client of a manager's REST API. It imports the standard
-// library only, so that others can use it.
+// Package client is a client of a manager's REST API. Its types are those of the server.
 package client
 
 import (
@@ -16,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/toskose/toskose/internal/sleep"
 )
 
 // Client sends requests to one manager. Its methods are safe for concurrent use.
@@ -95,23 +96,6 @@ func (c *Client) again(refused string) bool {
 // ErrNoAnswer is the error of a request to which no manager responded.
 var ErrNoAnswer = errors.New("the manager does not answer")
 
-// Problem is a problem document (RFC 9457), the response to a failed request.
-type Problem struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail"`
-
-	Execution string `json:"execution"` // the id of the execution that was started and did not succeed
-}
-
-func (p *Problem) Error() string {
-	if p.Detail != "" {
-		return p.Detail
-	}
-	return fmt.Sprintf("%d %s", p.Status, p.Title)
-}
-
 const (
 	maxAnswer = 64 << 20    // maximum size of a response
 	patience  = time.Minute // timeout of a request
@@ -143,7 +127,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		case err == nil || !c.patient() || !r.may(err):
 			return answer, err
 		}
-		if sleep(ctx, wait) != nil {
+		if sleep.For(ctx, wait) != nil {
 			return answer, err
 		}
 		wait = min(2*wait, 250*time.Millisecond)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Events calls each for every event after the given id, and returns when there are no more. With an empty id it
@@ -13,10 +15,7 @@ import (
 // "missing" precedes the states.
 func (c *Client) Events(ctx context.Context, after string, each func(Event) error) error {
 	for {
-		var page struct {
-			Events []Event `json:"events"`
-			Next   string  `json:"next"`
-		}
+		var page rest.EventPage
 		r := request{
 			method: http.MethodGet, path: "/api/v1/events", query: url.Values{"limit": {"1000"}, "after": {after}},
 			header: map[string]string{"Accept": "application/json"},

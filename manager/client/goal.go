@@ -4,7 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
+
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Goal returns the goal and its progress.
@@ -17,13 +18,13 @@ func (c *Client) Goal(ctx context.Context) (Goal, error) {
 // SetGoal replaces the goal: a state for all components, and states by name. kept is false if a majority of the
 // replicas does not store the goal yet.
 func (c *Client) SetGoal(ctx context.Context, state string, states map[string]string) (g Goal, kept bool, err error) {
-	accepted, err := c.do(ctx, request{method: http.MethodPut, path: "/api/v1/app/goal", body: asked{state, states}}, &g)
+	accepted, err := c.do(ctx, request{method: http.MethodPut, path: "/api/v1/app/goal", body: rest.GoalRequest{State: state, States: states}}, &g)
 	return g, !accepted, err
 }
 
 // AddToGoal adds states by name to the goal.
 func (c *Client) AddToGoal(ctx context.Context, states map[string]string) (g Goal, kept bool, err error) {
-	accepted, err := c.do(ctx, request{method: http.MethodPatch, path: "/api/v1/app/goal", body: asked{States: states}}, &g)
+	accepted, err := c.do(ctx, request{method: http.MethodPatch, path: "/api/v1/app/goal", body: rest.GoalRequest{States: states}}, &g)
 	return g, !accepted, err
 }
 
@@ -35,17 +36,13 @@ func (c *Client) ResumeGoal(ctx context.Context, components []string) (g Goal, k
 
 // RestoreGoal sets a goal that a manager of this application returned earlier, unless a newer one is known. It
 // returns the goal in effect.
-func (c *Client) RestoreGoal(ctx context.Context, g Goal) (holds Goal, kept bool, err error) {
-	accepted, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/goal/restore", body: struct {
-		asked
-		Revision string            `json:"revision"`
-		Asked    string            `json:"asked,omitempty"`
-		By       string            `json:"by,omitempty"`
-		At       time.Time         `json:"at,omitzero"`
-		Holds    map[string]Hold   `json:"holds,omitempty"`
-		Tasks    map[string]Record `json:"tasks,omitempty"`
-	}{asked{g.State, g.States}, g.Revision, g.Asked, g.By, g.At, g.Holds, g.Tasks}}, &holds)
-	return holds, !accepted, err
+func (c *Client) RestoreGoal(ctx context.Context, g Goal) (current Goal, kept bool, err error) {
+	saved, err := g.Saved()
+	if err != nil {
+		return g, false, err
+	}
+	accepted, err := c.do(ctx, request{method: http.MethodPost, path: "/api/v1/app/goal/restore", body: saved}, &current)
+	return current, !accepted, err
 }
 
 // RunTask makes the completion of a task part of the goal. Failed parts are retried once; with again, all parts
@@ -57,11 +54,6 @@ func (c *Client) RunTask(ctx context.Context, task string, again bool) (g Goal, 
 	}
 	accepted, err := c.do(ctx, request{method: http.MethodPost, path: path, body: map[string]bool{"again": again}}, &g)
 	return g, !accepted, err
-}
-
-type asked struct {
-	State  string            `json:"state,omitempty"`
-	States map[string]string `json:"states,omitempty"`
 }
 
 // AwaitGoal polls until the goal is reached, and calls tell each time with its progress. If ctx ends first, it

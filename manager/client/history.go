@@ -7,25 +7,6 @@ import (
 	"strconv"
 )
 
-// HistoryQuery selects executions; empty fields match everything.
-type HistoryQuery struct {
-	Node, Component, Operation, By, Outcome string
-
-	Index  *int // of a task
-	Limit  int  // maximum number, latest first
-	Output bool // include the end of their output
-}
-
-// History is a list of executions, the latest first.
-type History struct {
-	Executions []Execution `json:"executions"`
-	Missing    []struct {
-		Node    string `json:"node"`
-		Replica string `json:"replica"`
-		Why     string `json:"why"`
-	} `json:"missing,omitempty"` // replicas whose journals cannot be read now
-}
-
 // History returns executions from the journals of the current containers.
 func (c *Client) History(ctx context.Context, q HistoryQuery) (History, error) {
 	const most = 200 // per response
@@ -41,10 +22,7 @@ func (c *Client) History(ctx context.Context, q HistoryQuery) (History, error) {
 	all := History{Executions: []Execution{}}
 	for {
 		values.Set("limit", strconv.Itoa(min(max(q.Limit-len(all.Executions), 1), most)))
-		var page struct {
-			History
-			Next string `json:"next"`
-		}
+		var page History
 		if _, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/executions", query: values}, &page); err != nil {
 			return all, err
 		}

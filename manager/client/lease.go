@@ -5,24 +5,17 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-)
 
-// Lease is a lease that was acquired or renewed.
-type Lease struct {
-	ID         string   `json:"id"`
-	Components []string `json:"components"`
-	Seconds    float64  `json:"seconds"`
-	Renewed    bool     `json:"renewed"` // false: it is new, or had expired and was acquired again
-	Goal       bool     `json:"goal"`    // false: there is no goal, so nothing starts the components
-}
+	"github.com/toskose/toskose/manager/rest"
+)
 
 // Lease acquires or renews a lease: the goal does not reconcile the components until the lease expires or is
 // released. A manager without support for leases returns a Problem with status 404.
-func (c *Client) Lease(ctx context.Context, id string, components []string, lasts time.Duration) (Lease, error) {
+func (c *Client) Lease(ctx context.Context, id string, components []string, duration time.Duration) (Lease, error) {
 	var l Lease
 	_, err := c.do(ctx, request{
 		method: http.MethodPut, path: "/api/v1/app/goal/leases/" + url.PathEscape(id),
-		body: map[string]any{"components": components, "seconds": lasts.Seconds()},
+		body: rest.LeaseRequest{Components: components, Seconds: duration.Seconds()},
 	}, &l)
 	return l, err
 }

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"github.com/toskose/toskose/internal/sleep"
 )
 
 // errSilent is the error of a stream that received nothing for longer than the manager's keep-alive interval.
@@ -37,7 +39,7 @@ func (c *Client) listen(ctx context.Context, r request, after string, each func(
 			wait = 0
 		}
 		lost(err)
-		if err := sleep(ctx, wait); err != nil {
+		if err := sleep.For(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -6,20 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
-)
 
-// RunRequest is a request to run an operation.
-type RunRequest struct {
-	Node, Component string
-	Operation       string            // "interface.operation", or the bare name where it is unique
-	Replica         string            // address or instance; empty: all
-	Inputs          map[string]string // override declared inputs
-	Timeout         time.Duration     // 0: the operation's own limit, or none
-	Force           bool              // even with unmet requirements
-	Strict          bool              // not if it withdraws capabilities that others require
-	ID              string            // of the execution; empty: the manager's choice
-}
+	"github.com/toskose/toskose/unit/wire"
+)
 
 // Run starts an execution, polls until it has ended on every replica, and returns it; its outcome says whether it
 // succeeded. Run calls tell after every poll. If the execution was not started, the error is a *Problem. If ctx
@@ -38,22 +27,16 @@ func (c *Client) Run(ctx context.Context, r RunRequest, tell func(Execution)) (E
 			query.Set(name, "true")
 		}
 	}
-	id := r.ID
-	if id == "" && c.patient() { // it may have to be sent again to the next manager
-		id = rand.Text()
+	if r.ID == "" && c.patient() { // it may have to be sent again to the next manager
+		r.ID = rand.Text()
 	}
 	var x Execution
 	_, err = c.do(ctx, request{
-		method: http.MethodPost, path: path, query: query, header: map[string]string{"Prefer": "respond-async"}, repeatable: id != "",
-		body: struct {
-			ID      string            `json:"id,omitempty"`
-			Inputs  map[string]string `json:"inputs,omitempty"`
-			Timeout float64           `json:"timeout,omitempty"`
-		}{id, r.Inputs, r.Timeout.Seconds()},
+		method: http.MethodPost, path: path, query: query, header: map[string]string{"Prefer": "respond-async"}, repeatable: r.ID != "", body: r,
 	}, &x)
 	var p *Problem
 	if errors.As(err, &p) && p.Execution != "" { // a replica refused it or failed immediately
-		return c.follow(ctx, Execution{ID: p.Execution, Outcome: OutcomeRunning}, tell)
+		return c.follow(ctx, Execution{ID: p.Execution, Outcome: wire.OutcomeRunning}, tell)
 	}
 	if err != nil {
 		return x, err
@@ -69,7 +52,7 @@ func (c *Client) follow(ctx context.Context, x Execution, tell func(Execution)) 
 	err := Await(ctx, func(ctx context.Context) (bool, error) {
 		if !begun { // the manager has just returned the current state
 			begun = true
-			return x.Outcome != OutcomeRunning, nil
+			return x.Outcome != wire.OutcomeRunning, nil
 		}
 		var now Execution
 		if _, err := c.do(ctx, request{method: http.MethodGet, path: "/api/v1/executions/" + url.PathEscape(x.ID)}, &now); err != nil {
@@ -77,7 +60,7 @@ func (c *Client) follow(ctx context.Context, x Execution, tell func(Execution)) 
 		}
 		x = now
 		tell(x)
-		return x.Outcome != OutcomeRunning, nil
+		return x.Outcome != wire.OutcomeRunning, nil
 	})
 	return x, err
 }

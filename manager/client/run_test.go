@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/toskose/toskose/manager/client"
 )
@@ -45,7 +44,7 @@ func TestAnExecutionIsFollowedOverAManagerThatIsReplaced(t *testing.T) {
 	t.Cleanup(server.Close)
 	c := client.New(server.URL, "admin", "pw")
 	req := client.RunRequest{
-		Node: "back/end", Component: "api", Operation: "start", Replica: "a", Inputs: map[string]string{"port": "81"}, Timeout: 1500 * time.Millisecond, Force: true,
+		Node: "back/end", Component: "api", Operation: "start", Replica: "a", Inputs: map[string]string{"port": "81"}, Timeout: 1.5, Force: true,
 	}
 	told := 0
 	x, err := c.Run(t.Context(), req, func(client.Execution) { told++ })

@@ -38,6 +38,15 @@ type Obstacle struct {
 	Waits     bool      `json:"waits,omitempty"` // not a failure: other steps come first
 }
 
+// String returns the subject and the reason.
+func (o Obstacle) String() string {
+	of := cmp.Or(o.Component, o.Node)
+	if o.Instance != "" {
+		of += " on " + o.Instance
+	}
+	return of + ": " + o.Reason
+}
+
 // Decision is what to do next, and the goal's progress.
 type Decision struct {
 	Steps     []Step

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/fleet"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -37,7 +38,7 @@ type follower struct {
 }
 
 // finish emits unterminated lines.
-func (f *follower) finish(emit func(Entry)) {
+func (f *follower) finish(emit func(rest.LogLine)) {
 	for _, l := range f.lines {
 		l.finish(emit)
 	}

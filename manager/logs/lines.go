@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -13,34 +14,32 @@ const maxLine = 64 << 10
 
 // lines splits one log into lines.
 type lines struct {
-	source
-	label   string
-	process string
-	stand   *standing
-	index   int // in stand
+	source rest.LogSource
+	read   *readPosition
+	index  int // in read
 
-	rest     []byte // an unterminated line
-	restEnd  cursor // the cursor after rest
-	restTime time.Time
+	unterminated []byte // the beginning of a line
+	end          cursor // the cursor after unterminated
+	time         time.Time
 }
 
-// took records that everything before a cursor was emitted or filtered out.
-func (l *lines) took(at cursor) { l.stand.logs[l.index] = at }
+// markRead records that everything before a cursor was emitted or filtered out.
+func (l *lines) markRead(at cursor) { l.read.logs[l.index] = at }
 
-func (l *lines) entry(kind Kind, at time.Time) Entry {
-	return Entry{Kind: kind, Time: at, label: l.label, Process: l.process}
+func (l *lines) entry(kind rest.LogKind, at time.Time) rest.LogLine {
+	return rest.LogLine{Kind: kind, Time: at, LogSource: l.source}
 }
 
 // add processes a chunk, and passes its entries to emit in order. They are valid until emit returns.
-func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
+func (l *lines) add(c wire.LogChunk, data []byte, emit func(rest.LogLine)) error {
 	at, err := parseCursor(c.At)
 	if err != nil {
 		return err
 	}
 	if c.Gap {
 		l.finish(emit)
-		l.took(at)
-		e := l.entry(Lost, c.Time)
+		l.markRead(at)
+		e := l.entry(rest.LogLost, c.Time)
 		e.Bytes, e.Why = c.Lost, "the log was cleared, or the unit cannot tell where the reader was; some lines may come again"
 		if c.Lost > 0 {
 			e.Why = fmt.Sprintf("%d bytes were rotated away before they were read, or a full disk did not take them", c.Lost)
@@ -48,8 +47,8 @@ func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
 		emit(e)
 	}
 	if len(data) == 0 {
-		if len(l.rest) == 0 {
-			l.took(at)
+		if len(l.unterminated) == 0 {
+			l.markRead(at)
 		}
 		return nil
 	}
@@ -60,39 +59,39 @@ func (l *lines) add(c wire.LogChunk, data []byte, emit func(Entry)) error {
 			return nil
 		}
 		line := data[:end]
-		if len(l.rest) > 0 {
-			l.rest = append(l.rest, line...)
-			line = l.rest
+		if len(l.unterminated) > 0 {
+			l.unterminated = append(l.unterminated, line...)
+			line = l.unterminated
 		}
 		at.offset += uint64(end) + 1
-		l.took(at)
-		e := l.entry(Line, c.Time)
+		l.markRead(at)
+		e := l.entry(rest.LogPrinted, c.Time)
 		e.Line = line
 		emit(e)
-		l.rest = nil // emitted lines stay valid
+		l.unterminated = nil // emitted lines stay valid
 		data = data[end+1:]
 	}
 	return nil
 }
 
 // keep stores the beginning of a line, or emits it if it is too long.
-func (l *lines) keep(data []byte, at cursor, when time.Time, emit func(Entry)) {
-	l.rest = append(l.rest, data...)
+func (l *lines) keep(data []byte, at cursor, when time.Time, emit func(rest.LogLine)) {
+	l.unterminated = append(l.unterminated, data...)
 	at.offset += uint64(len(data))
-	l.restEnd, l.restTime = at, when
-	if len(l.rest) >= maxLine {
+	l.end, l.time = at, when
+	if len(l.unterminated) >= maxLine {
 		l.finish(emit)
 	}
 }
 
 // finish emits an unterminated line.
-func (l *lines) finish(emit func(Entry)) {
-	if len(l.rest) == 0 {
+func (l *lines) finish(emit func(rest.LogLine)) {
+	if len(l.unterminated) == 0 {
 		return
 	}
-	l.took(l.restEnd)
-	e := l.entry(Line, l.restTime)
-	e.Line, e.Partial = l.rest, true
+	l.markRead(l.end)
+	e := l.entry(rest.LogPrinted, l.time)
+	e.Line, e.Partial = l.unterminated, true
 	emit(e)
-	l.rest = nil
+	l.unterminated = nil
 }

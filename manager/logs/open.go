@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,8 +29,8 @@ func New(app *topology.Application, f *fleet.Fleet) *Logs {
 
 // Open starts reading. Its errors are about the query. The Reader ends with ctx and with the manager. The caller
 // must close it.
-func (l *Logs) Open(ctx context.Context, q Query) (*Reader, error) {
-	f, err := q.filter()
+func (l *Logs) Open(ctx context.Context, q rest.LogQuery) (*Reader, error) {
+	f, err := newFilter(q)
 	if err != nil {
 		return nil, err
 	}
@@ -40,12 +41,12 @@ func (l *Logs) Open(ctx context.Context, q Query) (*Reader, error) {
 	now := l.fleet.Complete(ctx)
 	r := &Reader{
 		logs: l, filter: f, wanted: wanted, fresh: f.after == nil, in: make(chan piece),
-		position: position{sum: l.sources.sum}, look: stopped(),
+		position: position{sum: l.sources.sum}, refresh: stopped(),
 	}
 	if f.after != nil && f.after.sum == l.sources.sum {
 		r.position = *f.after
 	} else if f.after != nil {
-		r.emit(Entry{Kind: Lost, Time: time.Now(), Why: "where the reader was is not known any more: the application is another one"})
+		r.emit(rest.LogLine{Kind: rest.LogLost, Time: time.Now(), Why: "the position is of another version of the application, so reading starts again"})
 	}
 	if q.Tail != nil && r.fresh {
 		r.tail = tail{on: true, most: *q.Tail}
@@ -55,7 +56,7 @@ func (l *Logs) Open(ctx context.Context, q Query) (*Reader, error) {
 	r.update(now)                                          //nolint:contextcheck // followers end with the Reader, whose context is of ctx
 	if q.Replica != "" && len(r.followers) == 0 && r.fresh {
 		r.Close()
-		return nil, &rest.Error{Kind: rest.ErrUnknownReplica, Detail: fmt.Sprintf("nothing that was asked for has a replica with the address or instance %.60q", q.Replica)}
+		return nil, &rest.Error{Kind: rest.ErrUnknownReplica, Detail: fmt.Sprintf("none of the selected nodes has a replica with the address or instance %.60q", q.Replica)}
 	}
 	return r, nil
 }
@@ -114,17 +115,13 @@ func (r *Reader) update(now *mirror.Snapshot) {
 			case r.at(key) != nil:
 			case replica.Instance == "":
 				r.followers = append(r.followers, &follower{place: key, live: true, ended: true, cancel: func() {}})
-				r.say(node, replica.Address.String(), fmt.Sprint(replica.Problem))
+				r.report(node, replica.Address.String(), fmt.Sprint(replica.Problem))
 			default:
 				r.follow(node, key, wanted)
 			}
 		}
 		if first && !found {
-			why := known.Problem
-			if why == nil {
-				why = discovery.ErrNone
-			}
-			r.say(node, "", why.Error())
+			r.report(node, "", cmp.Or(known.Problem, discovery.ErrNone).Error())
 		}
 	}
 	r.followers = slices.DeleteFunc(r.followers, func(f *follower) bool {
@@ -144,13 +141,9 @@ func (r *Reader) at(p place) *follower {
 	return r.followers[i]
 }
 
-// say reports that a replica, or every replica of a node, cannot be read.
-func (r *Reader) say(node *topology.Node, replica, why string) {
-	label := append([]byte(`"node":`), appendString(nil, []byte(node.Name()))...)
-	if replica != "" {
-		label = append(append(label, `,"replica":`...), appendString(nil, []byte(replica))...)
-	}
-	r.emit(Entry{Kind: Silent, Time: time.Now(), Why: why, label: string(label), Process: node.Name()})
+// report reports that a replica, or every replica of a node, cannot be read.
+func (r *Reader) report(node *topology.Node, replica, why string) {
+	r.emit(rest.LogLine{Kind: rest.LogSilent, Time: time.Now(), Why: why, LogSource: rest.LogSource{Node: node.Name(), Replica: replica}})
 }
 
 // follow starts reading the logs of a replica.
@@ -161,17 +154,17 @@ func (r *Reader) follow(node *topology.Node, p place, wanted []int) {
 	}
 	all := r.logs.sources.of[node.Name()]
 	f := &follower{
-		place: p, replica: unit, key: keyOf(p.instance), taken: make(chan struct{}, 1), live: r.caught,
+		place: p, replica: unit, key: keyOf(p.instance), taken: make(chan struct{}, 1), live: r.live,
 		request: wire.LogsRequest{Instance: p.instance, Follow: r.filter.Follow},
 	}
-	if r.fresh && !r.caught { // everything that a new replica printed is new
+	if r.fresh && !r.live { // everything that a new replica printed is new
 		f.request.Since, f.request.Last = r.filter.Since, r.last()
 	}
-	stand := r.position.of(f.key, len(all))
+	read := r.position.of(f.key, len(all))
 	for _, i := range wanted {
 		s := all[i]
-		f.lines = append(f.lines, &lines{source: s, label: s.label(p.address.String()), process: s.operation.Process(), stand: stand, index: i})
-		f.request.Logs = append(f.request.Logs, wire.LogWanted{Process: s.operation.Process(), Stream: s.stream, After: stand.logs[i].String()})
+		f.lines = append(f.lines, &lines{source: s.on(p.address.String()), read: read, index: i})
+		f.request.Logs = append(f.request.Logs, wire.LogWanted{Process: s.operation.Process(), Stream: s.stream, After: read.logs[i].String()})
 	}
 	r.followers = append(r.followers, f)
 	ctx, cancel := context.WithCancel(r.ctx)

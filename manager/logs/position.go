@@ -27,12 +27,12 @@ func parseCursor(text string) (cursor, error) {
 	c := cursor{}
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 || len(parts[0]) != lifeLength {
-		return c, fmt.Errorf("%.60q is no cursor of a log", text)
+		return c, fmt.Errorf("%.60q is not a cursor of a log", text)
 	}
 	for _, r := range []byte(parts[0]) {
 		i := strings.IndexByte(lifeCharacters, r)
 		if i < 0 {
-			return c, fmt.Errorf("%.60q is no cursor of a log", text)
+			return c, fmt.Errorf("%.60q is not a cursor of a log", text)
 		}
 		c.life = c.life<<5 | uint64(i)
 	}
@@ -66,21 +66,21 @@ func keyOf(instance string) (k instanceKey) {
 
 // position is a reader's position in every log: after the last line that was emitted or filtered out.
 type position struct {
-	sum [2]byte     // digest of the order of the logs
-	at  []*standing // sorted by key
+	sum [2]byte         // digest of the order of the logs
+	at  []*readPosition // sorted by key
 }
 
-// standing is the part of a position for one instance.
-type standing struct {
+// readPosition is a reader's position in the logs of one instance.
+type readPosition struct {
 	key  instanceKey
 	logs []cursor // by index of the node's sources
 }
 
 // of returns the part for an instance; a new one at the beginning if there is none.
-func (p *position) of(key instanceKey, sources int) *standing {
+func (p *position) of(key instanceKey, sources int) *readPosition {
 	i, found := slices.BinarySearchFunc(p.at, key, compareKeys)
 	if !found {
-		p.at = slices.Insert(p.at, i, &standing{key: key})
+		p.at = slices.Insert(p.at, i, &readPosition{key: key})
 	}
 	s := p.at[i]
 	for len(s.logs) < sources {
@@ -96,12 +96,12 @@ func (p *position) drop(key instanceKey) {
 	}
 }
 
-func compareKeys(s *standing, key instanceKey) int { return slices.Compare(s.key[:], key[:]) }
+func compareKeys(s *readPosition, key instanceKey) int { return slices.Compare(s.key[:], key[:]) }
 
 const (
 	positionVersion = 1
 	maxPosition     = 64 << 10 // maximum length
-	mostLogs        = 50_000   // maximum number of logs
+	maxLogs         = 50_000   // maximum number of logs
 )
 
 // String returns a compact encoding, because each line has one.
@@ -136,7 +136,7 @@ func (p *position) append(to []byte) []byte {
 	return base64.RawURLEncoding.AppendEncode(to, raw)
 }
 
-var errPosition = errors.New("it is no position of a reader of logs")
+var errPosition = errors.New("it is not a position in logs")
 
 // parsePosition parses the result of String.
 func parsePosition(text string) (*position, error) {
@@ -146,7 +146,7 @@ func parsePosition(text string) (*position, error) {
 	}
 	p, total := &position{sum: [2]byte(raw[1:3])}, uint64(0)
 	for raw = raw[3:]; len(raw) > 0; {
-		s := &standing{}
+		s := &readPosition{}
 		if len(raw) < len(s.key) {
 			return nil, errPosition
 		}
@@ -157,7 +157,7 @@ func parsePosition(text string) (*position, error) {
 		}
 		for index, ordinal := uint64(0), uint64(0); ordinal < count; ordinal++ {
 			c, skip, err := entry(&raw)
-			if index += skip; err != nil || index > mostLogs {
+			if index += skip; err != nil || index > maxLogs {
 				return nil, errPosition
 			}
 			for uint64(len(s.logs)) <= index {
@@ -165,7 +165,7 @@ func parsePosition(text string) (*position, error) {
 			}
 			s.logs[index] = c
 		}
-		if total += uint64(len(s.logs)); total > mostLogs {
+		if total += uint64(len(s.logs)); total > maxLogs {
 			return nil, errPosition
 		}
 		i, found := slices.BinarySearchFunc(p.at, s.key, compareKeys)

@@ -10,20 +10,6 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Query selects lines. The zero value selects all existing lines.
-type Query struct {
-	Of      []string    // nodes, components and operations, as topology.Choose has them; none: all
-	Replica string      // address or instance; empty: all
-	Stream  wire.Stream // empty: both
-	Since   time.Time   // zero: from the oldest on
-	Until   time.Time   // exclusive end; zero: no limit
-	Text    string      // text that a line contains
-	Match   string      // a regular expression (RE2)
-	Tail    *int        // the last of these lines; nil: all
-	Follow  bool        // wait for new lines
-	After   string      // start after this position and ignore Tail
-}
-
 // The limits of a query.
 const (
 	MaxTail    = 10_000
@@ -32,13 +18,13 @@ const (
 
 // filter is a validated query.
 type filter struct {
-	Query
+	rest.LogQuery
 	pattern *regexp.Regexp
 	after   *position // nil: not set
 }
 
-func (q Query) filter() (*filter, error) {
-	f := &filter{Query: q}
+func newFilter(q rest.LogQuery) (*filter, error) {
+	f := &filter{LogQuery: q}
 	invalid := func(format string, a ...any) error {
 		return &rest.Error{Kind: rest.ErrInvalid, Detail: fmt.Sprintf(format, a...)}
 	}
@@ -51,7 +37,7 @@ func (q Query) filter() (*filter, error) {
 	case q.Tail != nil && (*q.Tail < 0 || *q.Tail > MaxTail):
 		return nil, invalid("tail is a number of lines from 0 to %d", MaxTail)
 	case q.Follow && !q.Until.IsZero():
-		return nil, invalid("what is to come cannot be followed until a time")
+		return nil, invalid("follow and until exclude each other")
 	case !q.Since.IsZero() && !q.Until.IsZero() && q.Until.Before(q.Since):
 		return nil, invalid("until is before since")
 	}
@@ -68,11 +54,11 @@ func (q Query) filter() (*filter, error) {
 	return f, nil
 }
 
-// wants reports whether a line is selected.
-func (f *filter) wants(line []byte, at time.Time) bool {
+// selects reports whether a line is selected.
+func (f *filter) selects(line []byte, at time.Time) bool {
 	return (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || at.Before(f.Until)) &&
 		(f.Text == "" || bytes.Contains(line, []byte(f.Text))) && (f.pattern == nil || f.pattern.Match(line))
 }
 
-// over reports whether no line from this time on is selected.
-func (f *filter) over(at time.Time) bool { return !f.Until.IsZero() && !at.Before(f.Until) }
+// ends reports whether no line from this time on is selected.
+func (f *filter) ends(at time.Time) bool { return !f.Until.IsZero() && !at.Before(f.Until) }

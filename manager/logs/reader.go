@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Reader returns lines. It is not safe for concurrent use.
@@ -27,15 +28,15 @@ type Reader struct {
 	left      []instanceKey    // keys of replicas that are no longer followed
 	seen      *mirror.Snapshot // the snapshot of the last update
 
-	out     []Entry
-	given   bool      // out was returned to the caller
-	holding *follower // the follower whose piece out comes from
-	tail    tail
-	caught  bool // all existing lines were read
-	over    bool // no more lines will follow
+	out      []rest.LogLine
+	returned bool      // out was returned to the caller
+	current  *follower // the follower whose piece out comes from
+	tail     tail
+	live     bool // all existing lines were read
+	ended    bool // no more lines will follow
 
-	look    *time.Timer // triggers the next update
-	looking bool        // look is running
+	refresh    *time.Timer // triggers the next update
+	refreshing bool        // refresh is running
 }
 
 // place is a container that is followed.
@@ -44,14 +45,14 @@ type place struct {
 	instance string
 }
 
-// lookAgain is how long the Reader waits after a change before it looks for replicas again.
-const lookAgain = 200 * time.Millisecond
+// refreshDelay is how long the Reader waits after a change before it updates its followers.
+const refreshDelay = 200 * time.Millisecond
 
 // Close stops reading.
 func (r *Reader) Close() {
 	r.unhook()
 	r.cancel()
-	r.look.Stop()
+	r.refresh.Stop()
 	r.running.Wait()
 }
 
@@ -60,17 +61,17 @@ func (r *Reader) Position() string { return r.position.String() }
 
 // Next waits for the next entries, which are valid until the next call. The error is io.EOF when all is read, or
 // the context's.
-func (r *Reader) Next(ctx context.Context) ([]Entry, error) {
-	if r.given {
-		r.out, r.given = r.out[:0], false
+func (r *Reader) Next(ctx context.Context) ([]rest.LogLine, error) {
+	if r.returned {
+		r.out, r.returned = r.out[:0], false
 		r.release()
 	}
 	for {
 		if len(r.out) > 0 {
-			r.given = true
+			r.returned = true
 			return r.out, nil
 		}
-		if r.over {
+		if r.ended {
 			return nil, io.EOF
 		}
 		first, ready := r.first()
@@ -108,34 +109,34 @@ func (r *Reader) first() (first *follower, ready bool) {
 // read processes the piece of a follower, which must not deliver another before release.
 func (r *Reader) read(f *follower) {
 	p := f.pending
-	f.pending, r.holding = nil, f
-	if r.filter.over(p.chunk.Time) {
+	f.pending, r.current = nil, f
+	if r.filter.ends(p.chunk.Time) {
 		f.ended = true
 		f.cancel()
 		return
 	}
 	if err := f.lines[p.chunk.Log].add(p.chunk, p.data, r.emit); err != nil {
-		r.trouble(f, err)
+		r.reportFailure(f, err)
 	}
 }
 
 // release lets the follower continue whose piece was read.
 func (r *Reader) release() {
-	if r.holding != nil {
-		r.holding.resume()
-		r.holding = nil
+	if r.current != nil {
+		r.current.resume()
+		r.current = nil
 	}
 }
 
 // emit adds an entry if it is selected.
-func (r *Reader) emit(e Entry) {
-	if e.Kind == Line && !r.filter.wants(e.Line, e.Time) {
+func (r *Reader) emit(e rest.LogLine) {
+	if e.Kind == rest.LogPrinted && !r.filter.selects(e.Line, e.Time) {
 		return
 	}
-	if e.Kind != Silent {
+	if e.Kind != rest.LogSilent {
 		e.Position = r.position.String()
 	}
-	if e.Kind == Line && r.tail.on {
+	if e.Kind == rest.LogPrinted && r.tail.on {
 		r.tail.add(e)
 		return
 	}
@@ -145,19 +146,19 @@ func (r *Reader) emit(e Entry) {
 // catchUp runs once nothing older than the present is left to read. It reports whether there are entries to
 // return, or no more will follow.
 func (r *Reader) catchUp() bool {
-	if r.caught {
+	if r.live {
 		return false
 	}
-	r.caught = true
+	r.live = true
 	if !r.filter.Follow {
 		for _, f := range r.followers {
 			f.finish(r.emit)
 		}
-		r.over = true
+		r.ended = true
 	}
 	r.out = append(r.out, r.tail.end()...)
 	if r.filter.Follow {
-		r.emit(Entry{Kind: Live, Time: time.Now()})
+		r.emit(rest.LogLine{Kind: rest.LogLive, Time: time.Now()})
 	}
 	return true
 }
@@ -165,17 +166,17 @@ func (r *Reader) catchUp() bool {
 // wait waits until something changes.
 func (r *Reader) wait(ctx context.Context) error {
 	var changed <-chan struct{}
-	if r.filter.Follow && !r.looking {
+	if r.filter.Follow && !r.refreshing {
 		changed = r.seen.Superseded()
 	}
 	select {
 	case p := <-r.in:
 		r.receive(p)
 	case <-changed:
-		r.looking = true
-		r.look.Reset(lookAgain)
-	case <-r.look.C:
-		r.looking = false
+		r.refreshing = true
+		r.refresh.Reset(refreshDelay)
+	case <-r.refresh.C:
+		r.refreshing = false
 		r.update(r.logs.fleet.Snapshot()) //nolint:contextcheck // followers end with the Reader
 	case <-ctx.Done():
 		return ctx.Err()
@@ -194,7 +195,7 @@ func (r *Reader) receive(p piece) {
 	case p.end:
 		f.ended = true
 	case p.err != nil:
-		r.trouble(f, p.err)
+		r.reportFailure(f, p.err)
 	case p.chunk.Live:
 		f.live, f.silent = true, false
 		if p.chunk.Quiet { // an unterminated line is a prompt, or the last output of a process
@@ -205,16 +206,16 @@ func (r *Reader) receive(p piece) {
 		return
 	default:
 		if err := f.lines[p.chunk.Log].add(p.chunk, nil, r.emit); err != nil {
-			r.trouble(f, err)
+			r.reportFailure(f, err)
 		}
 	}
 	f.resume()
 }
 
-// trouble reports that a replica cannot be read, once until it can be again. The Reader does not wait for it.
-func (r *Reader) trouble(f *follower, err error) {
+// reportFailure reports that a replica cannot be read, once until it can be again. The Reader does not wait for it.
+func (r *Reader) reportFailure(f *follower, err error) {
 	if !f.silent {
-		r.say(f.replica.Node, f.address.String(), err.Error())
+		r.report(f.replica.Node, f.address.String(), err.Error())
 	}
 	f.live, f.silent, f.ended = true, true, f.ended || !r.filter.Follow
 }

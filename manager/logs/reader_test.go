@@ -58,7 +58,7 @@ type world struct {
 	began   time.Time
 	written map[string][]string // by "instance process stream"
 	held    []said              // that next has not given
-	kinds   []logs.Kind         // of these
+	kinds   []rest.LogKind      // of these
 }
 
 func newWorld(t *testing.T, o unitlogs.Options, wrap func(http.Handler) http.Handler) *world {
@@ -103,7 +103,7 @@ func (w *world) print(unit int, log, line string) {
 	w.written[u.Instance+" "+log] = append(w.written[u.Instance+" "+log], line)
 }
 
-func (w *world) open(q logs.Query) *logs.Reader {
+func (w *world) open(q rest.LogQuery) *logs.Reader {
 	w.t.Helper()
 	r, err := w.logs.Open(w.t.Context(), q)
 	if err != nil {
@@ -120,7 +120,7 @@ type said struct {
 	Partial                                                        bool
 }
 
-func told(t *testing.T, e logs.Entry) said {
+func told(t *testing.T, e rest.LogLine) said {
 	t.Helper()
 	text, err := json.Marshal(&e)
 	if err != nil {
@@ -134,7 +134,7 @@ func told(t *testing.T, e logs.Entry) said {
 }
 
 // all reads to the end.
-func (w *world) all(q logs.Query) (lines []string) {
+func (w *world) all(q rest.LogQuery) (lines []string) {
 	w.t.Helper()
 	r := w.open(q)
 	defer r.Close()
@@ -147,7 +147,7 @@ func (w *world) all(q logs.Query) (lines []string) {
 			w.t.Fatal(err)
 		}
 		for _, e := range entries {
-			if e.Kind != logs.Line {
+			if e.Kind != rest.LogPrinted {
 				lines = append(lines, string(e.Kind))
 				continue
 			}
@@ -167,28 +167,28 @@ func TestLinesOfAllReplicasComeInTheOrderInWhichTheyWereWritten(t *testing.T) {
 		w.print(i%3, []string{start, fails, gui}[i%3], line)
 		want = append(want, line)
 	}
-	if got := w.all(logs.Query{}); !slices.Equal(got, want) {
+	if got := w.all(rest.LogQuery{}); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	at := func(n int) time.Time { return w.began.Add(time.Duration(n+1) * 20 * time.Millisecond) } // of line n
 	for name, c := range map[string]struct {
-		q    logs.Query
+		q    rest.LogQuery
 		want string
 	}{
-		"a node":          {logs.Query{Of: []string{"frontend"}}, "2 5 8 11 14 17 20 23 26 29"},
-		"a component":     {logs.Query{Of: []string{"gui"}}, "2 5 8 11 14 17 20 23 26 29"},
-		"an operation":    {logs.Query{Of: []string{"backend/api/Standard.start"}, Tail: number(3)}, "25 27 28"},
-		"two":             {logs.Query{Of: []string{"gui/start", "api", "frontend"}, Tail: number(3)}, "27 28 29"},
-		"none of its own": {logs.Query{Of: []string{"api/push_default"}}, ""},
-		"a stream":        {logs.Query{Stream: wire.Stderr, Tail: number(2)}, "25 28"},
-		"a replica":       {logs.Query{Replica: "b2", Tail: number(2)}, "25 28"},
-		"an address":      {logs.Query{Replica: w.found["frontend"][0].String(), Tail: number(2)}, "26 29"},
-		"since":           {logs.Query{Since: at(26)}, "26 27 28 29"},
-		"until":           {logs.Query{Until: at(3)}, "0 1 2"},
-		"between":         {logs.Query{Since: at(10), Until: at(13), Tail: number(2)}, "11 12"},
-		"text":            {logs.Query{Text: "e 2", Tail: number(3)}, "27 28 29"},
-		"a pattern":       {logs.Query{Match: `[05]$`}, "0 5 10 15 20 25"},
-		"no tail":         {logs.Query{Tail: number(0)}, ""},
+		"a node":          {rest.LogQuery{Of: []string{"frontend"}}, "2 5 8 11 14 17 20 23 26 29"},
+		"a component":     {rest.LogQuery{Of: []string{"gui"}}, "2 5 8 11 14 17 20 23 26 29"},
+		"an operation":    {rest.LogQuery{Of: []string{"backend/api/Standard.start"}, Tail: number(3)}, "25 27 28"},
+		"two":             {rest.LogQuery{Of: []string{"gui/start", "api", "frontend"}, Tail: number(3)}, "27 28 29"},
+		"none of its own": {rest.LogQuery{Of: []string{"api/push_default"}}, ""},
+		"a stream":        {rest.LogQuery{Stream: wire.Stderr, Tail: number(2)}, "25 28"},
+		"a replica":       {rest.LogQuery{Replica: "b2", Tail: number(2)}, "25 28"},
+		"an address":      {rest.LogQuery{Replica: w.found["frontend"][0].String(), Tail: number(2)}, "26 29"},
+		"since":           {rest.LogQuery{Since: at(26)}, "26 27 28 29"},
+		"until":           {rest.LogQuery{Until: at(3)}, "0 1 2"},
+		"between":         {rest.LogQuery{Since: at(10), Until: at(13), Tail: number(2)}, "11 12"},
+		"text":            {rest.LogQuery{Text: "e 2", Tail: number(3)}, "27 28 29"},
+		"a pattern":       {rest.LogQuery{Match: `[05]$`}, "0 5 10 15 20 25"},
+		"no tail":         {rest.LogQuery{Tail: number(0)}, ""},
 	} {
 		if got := strings.ReplaceAll(strings.Join(w.all(c.q), " "), "line ", ""); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -200,23 +200,23 @@ func TestAQueryThatMakesNoSenseIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, unitlogs.Options{}, nil)
 	for _, c := range []struct {
-		q    logs.Query
+		q    rest.LogQuery
 		kind error
 	}{
-		{logs.Query{Of: []string{"nowhere"}}, rest.ErrUnknownComponent},
-		{logs.Query{Of: []string{"backend/gui"}}, rest.ErrUnknownComponent},
-		{logs.Query{Of: []string{"api/begin"}}, rest.ErrUnknownOperation},
-		{logs.Query{Of: []string{"api/start"}}, rest.ErrAmbiguous},
-		{logs.Query{Of: []string{"a/b/c/d"}}, rest.ErrInvalid},
-		{logs.Query{Of: []string{"store"}}, rest.ErrStandalone},
-		{logs.Query{Stream: "stdin"}, rest.ErrInvalid},
-		{logs.Query{Match: "("}, rest.ErrInvalid},
-		{logs.Query{Match: strings.Repeat("x", 1001)}, rest.ErrInvalid},
-		{logs.Query{Tail: number(-1)}, rest.ErrInvalid},
-		{logs.Query{After: "AQ"}, rest.ErrInvalid},
-		{logs.Query{Follow: true, Until: time.Now()}, rest.ErrInvalid},
-		{logs.Query{Since: time.Now(), Until: time.Unix(1, 0)}, rest.ErrInvalid},
-		{logs.Query{Replica: "b9"}, rest.ErrUnknownReplica},
+		{rest.LogQuery{Of: []string{"nowhere"}}, rest.ErrUnknownComponent},
+		{rest.LogQuery{Of: []string{"backend/gui"}}, rest.ErrUnknownComponent},
+		{rest.LogQuery{Of: []string{"api/begin"}}, rest.ErrUnknownOperation},
+		{rest.LogQuery{Of: []string{"api/start"}}, rest.ErrAmbiguous},
+		{rest.LogQuery{Of: []string{"a/b/c/d"}}, rest.ErrInvalid},
+		{rest.LogQuery{Of: []string{"store"}}, rest.ErrStandalone},
+		{rest.LogQuery{Stream: "stdin"}, rest.ErrInvalid},
+		{rest.LogQuery{Match: "("}, rest.ErrInvalid},
+		{rest.LogQuery{Match: strings.Repeat("x", 1001)}, rest.ErrInvalid},
+		{rest.LogQuery{Tail: number(-1)}, rest.ErrInvalid},
+		{rest.LogQuery{After: "AQ"}, rest.ErrInvalid},
+		{rest.LogQuery{Follow: true, Until: time.Now()}, rest.ErrInvalid},
+		{rest.LogQuery{Since: time.Now(), Until: time.Unix(1, 0)}, rest.ErrInvalid},
+		{rest.LogQuery{Replica: "b9"}, rest.ErrUnknownReplica},
 	} {
 		if r, err := w.logs.Open(t.Context(), c.q); !errors.Is(err, c.kind) {
 			t.Errorf("%+v: %v", c.q, err)
@@ -228,7 +228,7 @@ func TestAQueryThatMakesNoSenseIsRefused(t *testing.T) {
 }
 
 // next waits for the next entry, which must be of a kind.
-func (w *world) next(r *logs.Reader, kind logs.Kind) said {
+func (w *world) next(r *logs.Reader, kind rest.LogKind) said {
 	w.t.Helper()
 	if len(w.held) == 0 {
 		ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
@@ -254,29 +254,29 @@ func TestAFollowerIsGivenWhatComes(t *testing.T) {
 	w := newWorld(t, unitlogs.Options{MaxBytes: 40, Backups: 1}, nil)
 	w.print(0, start, "old")
 	w.print(2, gui, "older")
-	r := w.open(logs.Query{Follow: true, Tail: number(1)})
+	r := w.open(rest.LogQuery{Follow: true, Tail: number(1)})
 	defer r.Close()
-	if s := w.next(r, logs.Line); s.Line != "older" || s.Node != "frontend" || s.Component != "gui" || s.Operation != "Standard.start" || s.Stream != "stdout" || s.Replica == "" || s.Time.IsZero() {
+	if s := w.next(r, rest.LogPrinted); s.Line != "older" || s.Node != "frontend" || s.Component != "gui" || s.Operation != "Standard.start" || s.Stream != "stdout" || s.Replica == "" || s.Time.IsZero() {
 		t.Errorf("%+v", s)
 	}
-	w.next(r, logs.Live)
+	w.next(r, rest.LogLive)
 	w.print(1, fails, "new")
-	if s := w.next(r, logs.Line); s.Line != "new" || s.Stream != "stderr" {
+	if s := w.next(r, rest.LogPrinted); s.Line != "new" || s.Stream != "stderr" {
 		t.Errorf("%+v", s)
 	}
 	if _, err := w.units[0].Files[push].Write([]byte("prompt> \xff")); err != nil { // and no end
 		t.Fatal(err)
 	}
-	if s := w.next(r, logs.Line); s.Base64 == "" || !s.Partial {
+	if s := w.next(r, rest.LogPrinted); s.Base64 == "" || !s.Partial {
 		t.Errorf("%+v", s)
 	}
 	after := r.Position()
 	for range 5 {
 		w.print(1, fails, strings.Repeat("x", 40)) // each rotates
 	}
-	late := w.open(logs.Query{After: after})
+	late := w.open(rest.LogQuery{After: after})
 	defer late.Close()
-	if s := w.next(late, logs.Lost); s.Bytes != 164 || !strings.Contains(s.Why, "164 bytes were rotated away") {
+	if s := w.next(late, rest.LogLost); s.Bytes != 164 || !strings.Contains(s.Why, "164 bytes were rotated away") {
 		t.Errorf("%+v", s)
 	}
 }
@@ -298,19 +298,19 @@ func TestAUnitThatCannotBeAskedIsSaidAndMissesNothing(t *testing.T) {
 		})
 	})
 	w.print(0, start, "one")
-	if got := w.all(logs.Query{Of: []string{"gui"}}); !slices.Equal(got, []string{"silent"}) {
+	if got := w.all(rest.LogQuery{Of: []string{"gui"}}); !slices.Equal(got, []string{"silent"}) {
 		t.Errorf("%q", got)
 	}
-	r := w.open(logs.Query{Follow: true, Replica: "b1"})
+	r := w.open(rest.LogQuery{Follow: true, Replica: "b1"})
 	defer r.Close()
-	if s := w.next(r, logs.Silent); s.Node != "backend" || s.Replica == "" || !strings.Contains(s.Why, "does not answer") {
+	if s := w.next(r, rest.LogSilent); s.Node != "backend" || s.Replica == "" || !strings.Contains(s.Why, "does not answer") {
 		t.Errorf("%+v", s)
 	}
-	w.next(r, logs.Live)
+	w.next(r, rest.LogLive)
 	mu.Lock()
 	broken = false
 	mu.Unlock()
-	if s := w.next(r, logs.Line); s.Line != "one" {
+	if s := w.next(r, rest.LogPrinted); s.Line != "one" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -366,7 +366,7 @@ func TestAFollowerThatIsCutOffHasEachLineOnce(t *testing.T) {
 	got, begun := map[string][]string{}, map[string]string{}
 	after, count, cuts := "", 0, 0
 	for ; count < lines; cuts++ {
-		r := w.open(logs.Query{Follow: true, After: after})
+		r := w.open(rest.LogQuery{Follow: true, After: after})
 		for want := random.IntN(lines / 10); want > 0 && count < lines; {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			entries, err := r.Next(ctx)
@@ -376,13 +376,13 @@ func TestAFollowerThatIsCutOffHasEachLineOnce(t *testing.T) {
 			}
 			for _, e := range entries {
 				s := told(t, e)
-				if e.Kind == logs.Lost {
+				if e.Kind == rest.LogLost {
 					t.Fatalf("%+v", s)
 				}
 				if e.Position != "" {
 					after = e.Position
 				}
-				if e.Kind != logs.Line {
+				if e.Kind != rest.LogPrinted {
 					continue
 				}
 				key := w.instance(s.Replica) + " " + s.Component + ":" + s.Operation + " " + s.Stream

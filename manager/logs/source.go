@@ -2,9 +2,9 @@ package logs
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -39,17 +39,8 @@ func newSources(app *topology.Application) sources {
 	return all
 }
 
-// label returns the JSON members that all lines of a source on a replica share.
-func (s source) label(replica string) string {
-	text, err := json.Marshal(struct {
-		Node      string      `json:"node"`
-		Replica   string      `json:"replica"`
-		Component string      `json:"component"`
-		Operation string      `json:"operation"`
-		Stream    wire.Stream `json:"stream"`
-	}{s.operation.Component.Node.Name(), replica, s.operation.Component.Name(), s.operation.Name.String(), s.stream})
-	if err != nil {
-		panic(err) // strings
-	}
-	return string(text[1 : len(text)-1])
+// on returns the source of the lines of a replica.
+func (s source) on(replica string) rest.LogSource {
+	c := s.operation.Component
+	return rest.LogSource{Node: c.Node.Name(), Replica: replica, Component: c.Name(), Operation: s.operation.Name.String(), Stream: s.stream}.Encoded()
 }

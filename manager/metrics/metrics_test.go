@@ -21,7 +21,6 @@ import (
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -29,14 +28,14 @@ func TestMain(m *testing.M) { leak.Main(m) }
 
 type app struct{ batches chan []manager.Event }
 
-func (app) App(context.Context, manager.Detail) view.App {
-	return view.App{
-		Nodes: []view.Node{{Name: "backend", Replicas: []view.Replica{
+func (app) App(context.Context, manager.Detail) rest.App {
+	return rest.App{
+		Nodes: []rest.Node{{Name: "backend", Replicas: []rest.Replica{
 			{Address: "10.0.0.1:9001"}, {Address: "10.0.0.2:9001", Problem: "its unit does not answer"}, {Address: "10.0.0.3:9001", Gone: time.Now()},
 		}}},
-		Components: []view.Component{{
+		Components: []rest.Component{{
 			Name: "api", Node: "backend", Lacks: make([]rest.Lack, 2),
-			Replicas: []view.ComponentReplica{{State: "running"}, {State: "unknown"}},
+			Replicas: []rest.ComponentReplica{{State: "running"}, {State: "unknown"}},
 		}, {
 			Name: "load", Node: "backend", Task: &goal.TaskStatus{Indexes: []goal.TaskIndex{
 				{Phase: goal.TaskCompleted, Attempts: 1}, {Phase: goal.TaskFailed, Attempts: 4}, {Phase: goal.TaskCompleted, Attempts: 2}, {Phase: goal.TaskWaiting},
@@ -45,8 +44,8 @@ func (app) App(context.Context, manager.Detail) view.App {
 	}
 }
 
-func (app) Goal() manager.GoalView {
-	return manager.GoalView{Wanted: 3, Reached: 2, Acting: true, Holds: map[string]goal.Hold{"gui": {}}, Obstacles: make([]goal.Obstacle, 4), Lacking: []string{"10.0.0.2:9001"}}
+func (app) Goal() rest.Goal {
+	return rest.Goal{Wanted: 3, Reached: 2, Acting: true, Holds: map[string]goal.Hold{"gui": {}}, Obstacles: make([]goal.Obstacle, 4), Lacking: []string{"10.0.0.2:9001"}}
 }
 
 // Events tells of batches; at a batch of nothing it has fallen behind.

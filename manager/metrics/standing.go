@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/view"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Application is the source of the metrics.
 type Application interface {
-	App(ctx context.Context, d manager.Detail) view.App
-	Goal() manager.GoalView
+	App(ctx context.Context, d manager.Detail) rest.App
+	Goal() rest.Goal
 }
 
 // standing collects the state of an application at every scrape.
@@ -104,7 +104,7 @@ func (s standing) Collect(ch chan<- prometheus.Metric) {
 	gauge(goalLacking, len(g.Lacking))
 }
 
-func reached(r *view.Replica) string {
+func reached(r *rest.Replica) string {
 	switch {
 	case !r.Gone.IsZero():
 		return replicaGone

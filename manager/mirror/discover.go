@@ -9,20 +9,21 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toskose/toskose/internal/sleep"
 	"github.com/toskose/toskose/manager/discovery"
 )
 
 // node is the mutable state behind a Node. The Mirror's lock guards all fields but spec.
 type node struct {
-	spec     Spec
-	looked   bool // discovery has run
-	waiting  int  // replicas of the first discovery that have neither responded nor failed
-	problem  error
-	replicas map[netip.AddrPort]*place
-	missing  []*Replica // undiscovered replicas that may still be running
-	order    []*place   // by address; nil: must be rebuilt
-	running  []netip.Addr
-	clients  func(netip.Addr) bool // whether the node's name resolves to an address
+	spec       Spec
+	discovered bool // discovery has run
+	waiting    int  // replicas of the first discovery that have neither responded nor failed
+	problem    error
+	replicas   map[netip.AddrPort]*place
+	missing    []*Replica // undiscovered replicas that may still be running
+	order      []*place   // by address; nil: must be rebuilt
+	running    []netip.Addr
+	clients    func(netip.Addr) bool // whether the node's name resolves to an address
 
 	now     *Node
 	changed bool
@@ -30,22 +31,22 @@ type node struct {
 
 // place is an address with its current replica and its previous one.
 type place struct {
-	now      *Replica // nil: none
-	gone     *Replica // nil: none, or removed too long ago
-	follower *follower
-	waited   chan struct{} // closed when now changes; nil: no waiter
-	led      bool          // the node's name resolves to it
-	ended    bool          // its unit is known to have exited
-	replaced bool          // it is unresponsive, and another replica replaced it
-	answered time.Time     // when its unit last responded
-	verified time.Time     // when Verify last queried its unit
-	doubt    string        // the result of the last Verify; empty: the known state is current
+	now        *Replica // nil: none
+	gone       *Replica // nil: none, or removed too long ago
+	follower   *follower
+	waited     chan struct{} // closed when now changes; nil: no waiter
+	resolvable bool          // the node's name resolves to it
+	ended      bool          // its unit is known to have exited
+	replaced   bool          // it is unresponsive, and another replica replaced it
+	answered   time.Time     // when its unit last responded
+	verified   time.Time     // when Verify last queried its unit
+	unverified string        // the result of the last Verify; empty: the known state is current
 }
 
 // show sets the replica of the place, or a newer version of it. The caller holds the lock.
 func (p *place) show(r *Replica) {
 	if r != nil {
-		r.Led = p.led
+		r.Resolvable = p.resolvable
 	}
 	p.now = r
 	if p.waited != nil {
@@ -54,16 +55,16 @@ func (p *place) show(r *Replica) {
 	}
 }
 
-// errUnheard is the problem of a newly discovered replica.
-var errUnheard = errors.New("its unit has not answered yet")
+// errNotAnswered is the problem of a newly discovered replica.
+var errNotAnswered = errors.New("its unit has not answered yet")
 
 // hidden reports whether a replica is neither resolvable for clients nor responsive: it is starting or stopping,
 // and its replacement may be at another address.
-func (r *Replica) hidden() bool { return !r.Led && r.Problem != nil }
+func (r *Replica) hidden() bool { return !r.Resolvable && r.Problem != nil }
 
 // build returns the node's current state.
 func (n *node) build() *Node {
-	built := &Node{Name: n.spec.Name, Known: n.looked && n.waiting == 0, Problem: n.problem, Running: n.running}
+	built := &Node{Name: n.spec.Name, Known: n.discovered && n.waiting == 0, Problem: n.problem, Running: n.running}
 	if n.order == nil {
 		for _, addr := range slices.SortedFunc(maps.Keys(n.replicas), netip.AddrPort.Compare) {
 			n.order = append(n.order, n.replicas[addr])
@@ -74,7 +75,7 @@ func (n *node) build() *Node {
 		switch {
 		case p.now != nil && !p.now.hidden():
 			built.Replicas = append(built.Replicas, p.now)
-		case p.counts():
+		case p.mayRun():
 			built.Missing = append(built.Missing, p.now)
 		}
 		if p.gone != nil {
@@ -88,28 +89,28 @@ func (n *node) build() *Node {
 
 // discover looks for the replicas of a node repeatedly.
 func (m *Mirror) discover(n *node) {
-	look := func() {
+	lookUp := func() {
 		found, err := m.opts.Containers.Replicas(m.ctx, n.spec.Alias, n.spec.Port)
 		clients, all, problem := m.opts.Containers.Clients(m.ctx, n.spec.Alias)
 		if m.ctx.Err() != nil {
 			return
 		}
 		if problem == nil { // otherwise keep the previous result
-			m.lead(n, clients, all)
+			m.updateResolvable(n, clients, all)
 		}
-		m.found(n, found, err)
+		m.updateReplicas(n, found, err)
 	}
-	for m.first(m.ctx, look); m.ctx.Err() == nil; look() {
-		sleep(m.ctx, m.opts.Discover)
+	for m.first(m.ctx, lookUp); m.ctx.Err() == nil; lookUp() {
+		_ = sleep.For(m.ctx, m.opts.Discover)
 	}
 }
 
-// found updates the replicas of a node. If discovery failed, it keeps the known replicas; after ErrUnanswered, it
+// updateReplicas updates the replicas of a node. If discovery failed, it keeps the known replicas; after ErrUnanswered, it
 // keeps only the responsive ones.
-func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
+func (m *Mirror) updateReplicas(n *node, found []netip.AddrPort, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !n.looked || !same(n.problem, err) {
+	if !n.discovered || !same(n.problem, err) {
 		n.problem = err
 		m.change(n)
 	}
@@ -117,14 +118,14 @@ func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 	for _, addr := range found {
 		there[addr] = true
 		if p := n.replicas[addr]; p == nil || p.now == nil {
-			m.appear(n, addr)
+			m.addReplica(n, addr)
 		}
 	}
 	known := err == nil || errors.Is(err, discovery.ErrNone)
 	for addr, p := range n.replicas {
-		silent := p.now != nil && p.now.Problem != nil && errors.Is(err, discovery.ErrUnanswered)
-		if p.now != nil && (known || silent) && !there[addr] {
-			m.vanish(n, p)
+		unresponsive := p.now != nil && p.now.Problem != nil && errors.Is(err, discovery.ErrUnanswered)
+		if p.now != nil && (known || unresponsive) && !there[addr] {
+			m.removeReplica(n, p)
 		}
 		if p.gone != nil && time.Since(p.gone.Gone) >= m.opts.Gone {
 			p.gone = nil
@@ -135,23 +136,23 @@ func (m *Mirror) found(n *node, found []netip.AddrPort, err error) {
 			n.order = nil
 		}
 	}
-	if n.forget(m.opts.Missing) {
+	if n.dropMissing(m.opts.Missing) {
 		m.change(n)
 	}
-	n.looked = true
+	n.discovered = true
 }
 
-// lead updates which replicas a node's name resolves to for clients.
-func (m *Mirror) lead(n *node, clients []netip.Addr, all bool) {
+// updateResolvable updates which replicas a node's name resolves to for clients.
+func (m *Mirror) updateResolvable(n *node, clients []netip.Addr, all bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n.clients = func(addr netip.Addr) bool { return all || slices.Contains(clients, addr) }
 	for addr, p := range n.replicas {
-		led := n.clients(addr.Addr())
-		if p.led == led {
+		resolvable := n.clients(addr.Addr())
+		if p.resolvable == resolvable {
 			continue
 		}
-		p.led = led
+		p.resolvable = resolvable
 		if p.now != nil {
 			r := *p.now
 			p.show(&r)
@@ -165,9 +166,9 @@ func same(a, b error) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }
 
-// appear starts following the unit at an address. If a replica was there a moment ago, it continues from that
+// addReplica starts following the unit at an address. If a replica was there a moment ago, it continues from that
 // replica's state. The caller holds the lock.
-func (m *Mirror) appear(n *node, addr netip.AddrPort) {
+func (m *Mirror) addReplica(n *node, addr netip.AddrPort) {
 	p := n.replicas[addr]
 	if p == nil {
 		p = &place{}
@@ -178,12 +179,12 @@ func (m *Mirror) appear(n *node, addr netip.AddrPort) {
 		r, p.gone = *p.gone, nil
 		r.Gone = time.Time{}
 	}
-	p.led = n.clients != nil && n.clients(addr.Addr())
-	n.unmiss(r.Instance)
+	p.resolvable = n.clients != nil && n.clients(addr.Addr())
+	n.removeMissing(r.Instance)
 	p.ended, p.replaced = false, false
-	r.Problem, r.Since = errUnheard, time.Now()
+	r.Problem, r.Since = errNotAnswered, time.Now()
 	p.show(&r)
-	f := &follower{m: m, node: n, place: p, unit: n.spec.Unit(addr), first: !n.looked}
+	f := &follower{m: m, node: n, place: p, unit: n.spec.Unit(addr), first: !n.discovered}
 	if f.first {
 		n.waiting++
 	}
@@ -194,23 +195,23 @@ func (m *Mirror) appear(n *node, addr netip.AddrPort) {
 	m.running.Go(func() { f.run(ctx) })
 }
 
-// vanish stops following a replica that is no longer discovered. The caller holds the lock.
-func (m *Mirror) vanish(n *node, p *place) {
-	n.miss(p)
-	p.follower.settle()
-	if p.counts() && p.now.Problem == nil {
-		p.follower.linger(p.now.Instance)
+// removeReplica stops following a replica that is no longer discovered. The caller holds the lock.
+func (m *Mirror) removeReplica(n *node, p *place) {
+	n.addMissing(p)
+	p.follower.completeFirst()
+	if p.mayRun() && p.now.Problem == nil {
+		p.follower.followUntilStopped(p.now.Instance)
 	} else {
 		p.follower.cancel()
 	}
 	p.follower = nil
-	m.depart(p, "it is no longer found")
+	m.showRemoved(p, "it is no longer found")
 	p.show(nil)
 	m.change(n)
 }
 
-// depart shows the replica of a place as removed, if its unit ever responded. The caller holds the lock.
-func (m *Mirror) depart(p *place, why string) {
+// showRemoved shows the replica of a place as removed, if its unit ever responded. The caller holds the lock.
+func (m *Mirror) showRemoved(p *place, why string) {
 	if p.now.Instance == "" {
 		return
 	}
@@ -221,36 +222,35 @@ func (m *Mirror) depart(p *place, why string) {
 	m.events.add(Event{Kind: EventVanished, Time: gone.Gone, Node: gone.Node, Replica: gone.Address.String(), Instance: gone.Instance, Why: why})
 }
 
-// misses is how often in a row a standalone container that was running must not be found before it counts as
-// stopped.
-const misses = 2
+// maxMisses is how many checks in a row must fail before a standalone container counts as stopped.
+const maxMisses = 2
 
 // probe checks repeatedly whether a standalone container is running, and more often while it is not, because
-// others wait for it.
+// components wait for it.
 func (m *Mirror) probe(n *node) {
-	missed := misses
-	ask := func() {
+	missed := maxMisses
+	check := func() {
 		running, err := m.opts.Containers.Running(m.ctx, n.spec.Alias, n.spec.Ports)
 		if err == nil {
 			missed = 0
 		} else {
 			missed++
 		}
-		if m.ctx.Err() != nil || err != nil && missed < misses {
+		if m.ctx.Err() != nil || err != nil && missed < maxMisses {
 			return
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if !n.looked || !same(n.problem, err) || !slices.Equal(n.running, running) {
-			n.looked, n.problem, n.running = true, err, running
+		if !n.discovered || !same(n.problem, err) || !slices.Equal(n.running, running) {
+			n.discovered, n.problem, n.running = true, err, running
 			m.change(n)
 		}
 	}
-	for m.first(m.ctx, ask); m.ctx.Err() == nil; ask() {
-		pause := m.opts.Probe
-		if missed >= misses {
-			pause /= 4
+	for m.first(m.ctx, check); m.ctx.Err() == nil; check() {
+		interval := m.opts.Probe
+		if missed >= maxMisses {
+			interval /= 4
 		}
-		sleep(m.ctx, pause)
+		_ = sleep.For(m.ctx, interval)
 	}
 }

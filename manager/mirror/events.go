@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,13 +22,13 @@ const (
 	EventReachable   = "reachable"   // it responds again; its events follow
 	EventVanished    = "vanished"    // a replica is no longer discovered, or was replaced
 	EventMissing     = "missing"     // events were dropped; the current states follow
-	EventTask        = "task"        // the progress of a Task; published by Tell
+	EventTask        = "task"        // the progress of a Task; published by Publish
 )
 
 // Event is a change of a component or a replica.
 type Event struct {
-	ID        string          `json:"-"`    // EPOCH:N
-	Kind      string          `json:"kind"` // of the journal's entry, or one of the above
+	ID        string          `json:"id,omitempty"` // EPOCH:N
+	Kind      string          `json:"kind"`         // of the journal's entry, or one of the above
 	Time      time.Time       `json:"time"`
 	Node      string          `json:"node,omitempty"`
 	Replica   string          `json:"replica,omitempty"`
@@ -37,7 +38,7 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
-	Task      any             `json:"task,omitempty"` // of an EventTask; opaque to the Mirror
+	Task      json.RawMessage `json:"task,omitempty"` // of an EventTask: a goal.TaskStatus
 
 	More bool `json:"-"` // further events with this ID follow
 }
@@ -95,7 +96,7 @@ type Stream struct {
 }
 
 // Stream returns the events after the given id. If it is empty, or the next events were dropped, the stream starts
-// with one EventState for each component of each replica, or one EventUnreachable, and with the last event of Tell
+// with one EventState for each component of each replica, or one EventUnreachable, and with the last event of Publish
 // for each component; after dropped events, an EventMissing precedes them.
 func (m *Mirror) Stream(after string) *Stream {
 	m.mu.Lock()
@@ -115,14 +116,14 @@ func (m *Mirror) Stream(after string) *Stream {
 	}
 	for _, n := range m.snapshot().Nodes {
 		for _, r := range n.Replicas {
-			for _, e := range r.told() {
+			for _, e := range r.initialEvents() {
 				e.ID = id
 				s.next = append(s.next, e)
 			}
 		}
 	}
-	for _, component := range slices.Sorted(maps.Keys(m.told)) {
-		e := m.told[component]
+	for _, component := range slices.Sorted(maps.Keys(m.published)) {
+		e := m.published[component]
 		e.ID = id
 		s.next = append(s.next, e)
 	}
@@ -132,20 +133,20 @@ func (m *Mirror) Stream(after string) *Stream {
 	return s
 }
 
-// Tell publishes an event about a component that no journal contains. New streams get the last such event of each
+// Publish publishes an event about a component that no journal contains. New streams get the last such event of each
 // component, too.
-func (m *Mirror) Tell(e Event) {
+func (m *Mirror) Publish(e Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.told == nil {
-		m.told = map[string]Event{}
+	if m.published == nil {
+		m.published = map[string]Event{}
 	}
-	m.told[e.Component] = e
+	m.published[e.Component] = e
 	m.events.add(e)
 }
 
-// told returns the events about the replica with which new streams start.
-func (r *Replica) told() []Event {
+// initialEvents returns the events about the replica with which new streams start.
+func (r *Replica) initialEvents() []Event {
 	switch {
 	case !r.Gone.IsZero():
 		return nil

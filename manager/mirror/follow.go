@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toskose/toskose/internal/sleep"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -24,7 +25,7 @@ type follower struct {
 	first  bool   // the node's state is unknown until this follower's first request completes
 	left   string // the instance that is no longer discovered; empty: it is discovered
 
-	dismissed bool // the unit announced its shutdown
+	shuttingDown bool // the unit announced its shutdown
 }
 
 // maxBackoff is the longest pause between requests to an unresponsive unit.
@@ -33,26 +34,26 @@ const maxBackoff = 2 * time.Second
 // run follows until ctx ends.
 func (f *follower) run(ctx context.Context) {
 	for delay := f.m.opts.Backoff; ctx.Err() == nil; delay = min(2*delay, maxBackoff) {
-		heard := false
-		err := f.follow(ctx, &heard)
+		answered := false
+		err := f.follow(ctx, &answered)
 		if ctx.Err() != nil {
 			return
 		}
-		if heard {
+		if answered {
 			delay = f.m.opts.Backoff
 		}
-		if f.leaves(err) {
+		if f.recordEnd(err) {
 			return
 		}
 		if err != nil {
-			f.lose(err)
+			f.markUnreachable(err)
 		}
-		sleep(ctx, delay)
+		_ = sleep.For(ctx, delay)
 	}
 }
 
 // follow mirrors the unit until it is unreachable or is another instance.
-func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
+func (f *follower) follow(ctx context.Context, answered *bool) (err error) {
 	var r *Replica
 	var events []Event
 	connect := func() { r, events, err = f.connect(ctx, f.known()) }
@@ -66,8 +67,8 @@ func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 		return err
 	}
 	for {
-		*heard = true
-		if f.take(r, events); ctx.Err() != nil {
+		*answered = true
+		if f.publish(r, events); ctx.Err() != nil {
 			return nil
 		}
 		asked := time.Now()
@@ -79,10 +80,10 @@ func (f *follower) follow(ctx context.Context, heard *bool) (err error) {
 			return nil
 		}
 		r.heard.Store(time.Now().UnixNano())
-		if f.dismissed = len(page.Entries) == 0 && time.Since(asked) < f.m.opts.Poll-f.m.opts.Poll/1000; f.dismissed {
-			sleep(ctx, f.m.opts.Backoff) // avoid a busy loop if the unit does not wait
+		if f.shuttingDown = len(page.Entries) == 0 && time.Since(asked) < f.m.opts.Poll-f.m.opts.Poll/1000; f.shuttingDown {
+			_ = sleep.For(ctx, f.m.opts.Backoff) // avoid a busy loop if the unit does not wait
 		}
-		if r, events, err = f.hear(ctx, r, page.Entries); err != nil {
+		if r, events, err = f.apply(ctx, r, page.Entries); err != nil {
 			return err
 		}
 	}
@@ -107,25 +108,25 @@ func (f *follower) connect(ctx context.Context, known *Replica) (*Replica, []Eve
 			return nil, nil, err
 		}
 		if page.Instance == known.Instance && !page.Reset {
-			r, events, err := f.hear(ctx, known, page.Entries)
+			r, events, err := f.apply(ctx, known, page.Entries)
 			return r, append([]Event{known.event(EventReachable)}, events...), err
 		}
 	}
-	r, err := f.greet(ctx, &Replica{Node: known.Node, Address: known.Address, heard: new(atomic.Int64)})
+	r, err := f.fetch(ctx, &Replica{Node: known.Node, Address: known.Address, heard: new(atomic.Int64)})
 	if err != nil {
 		return nil, nil, err
 	}
 	return r, r.states(), nil
 }
 
-// hear returns the replica after further journal entries, and their events. After a boot or a reload, the unit's
+// apply returns the replica after further journal entries, and their events. After a boot or a reload, the unit's
 // complete state is fetched again, because the entries do not contain all changes.
-func (f *follower) hear(ctx context.Context, known *Replica, entries []wire.Entry) (*Replica, []Event, error) {
+func (f *follower) apply(ctx context.Context, known *Replica, entries []wire.Entry) (*Replica, []Event, error) {
 	r, events := known.after(entries)
 	if !slices.ContainsFunc(entries, func(e wire.Entry) bool { return e.Kind == wire.EntryBoot || e.Kind == wire.EntryReload }) {
 		return r, events, nil
 	}
-	now, err := f.greet(ctx, r)
+	now, err := f.fetch(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,25 +138,25 @@ func (f *follower) hear(ctx context.Context, known *Replica, entries []wire.Entr
 	return now, append(events, more...), nil
 }
 
-// greet returns the replica with the complete state of the unit and its components.
-func (f *follower) greet(ctx context.Context, known *Replica) (*Replica, error) {
+// fetch returns the replica with the complete state of the unit and its components.
+func (f *follower) fetch(ctx context.Context, known *Replica) (*Replica, error) {
 	page, err := f.unit.Journal(ctx, unitclient.Now, 0)
 	if err != nil {
 		return nil, err
 	}
 	if len(page.Entries) != 1 || page.Entries[0].Unit == nil {
-		return nil, fmt.Errorf("%w: it says no hello", unitclient.ErrBadAnswer)
+		return nil, fmt.Errorf("%w: it did not report its state", unitclient.ErrBadAnswer)
 	}
-	hello := page.Entries[0]
-	if known.Instance != "" && known.Instance != hello.Instance {
+	state := page.Entries[0]
+	if known.Instance != "" && known.Instance != state.Instance {
 		return nil, errReplaced
 	}
 	r := *known
-	r.Instance, r.Booted, r.Labels, r.Seq = hello.Instance, hello.Unit.Booted, hello.Unit.Labels, hello.Seq
-	r.Digest = hello.Unit.Digest
-	r.Components = make([]*Component, len(hello.Components))
-	for i := range hello.Components {
-		r.Components[i] = &hello.Components[i]
+	r.Instance, r.Booted, r.Labels, r.Seq = state.Instance, state.Unit.Booted, state.Unit.Labels, state.Seq
+	r.Digest = state.Unit.Digest
+	r.Components = make([]*Component, len(state.Components))
+	for i := range state.Components {
+		r.Components[i] = &state.Components[i]
 		r.Components[i].Recent = wire.Bounded(r.Components[i].Recent, Remembered)
 	}
 	r.heard.Store(time.Now().UnixNano())
@@ -179,12 +180,12 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 		case e.Kind == wire.EntryCheckpoint: // contains nothing new
 		case e.Component != "":
 			next.fold(e)
-			told := next.event(string(e.Kind))
-			told.Time, told.Seq, told.Component, told.State, told.Why = e.Time, e.Seq, e.Component, e.State, e.Why
+			published := next.event(string(e.Kind))
+			published.Time, published.Seq, published.Component, published.State, published.Why = e.Time, e.Seq, e.Component, e.State, e.Why
 			if e.Execution != nil {
-				told.Execution = e.Execution.Brief()
+				published.Execution = e.Execution.Brief()
 			}
-			events = append(events, told)
+			events = append(events, published)
 		}
 	}
 	return &next, events
@@ -199,41 +200,41 @@ func (r *Replica) fold(e wire.Entry) {
 	r.Components[i] = &next
 }
 
-// take publishes the replica's new state and events.
-func (f *follower) take(r *Replica, events []Event) {
+// publish publishes the replica's new state and events.
+func (f *follower) publish(r *Replica, events []Event) {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
 	if f.place.follower != f {
 		return
 	}
 	before := f.place.now
-	f.settle()
+	f.completeFirst()
 	f.place.ended, f.place.replaced, f.place.answered = false, false, time.Now()
-	if before.Instance == "" && !f.node.unmiss(r.Instance) {
-		f.node.replace(f.place)
+	if before.Instance == "" && !f.node.removeMissing(r.Instance) {
+		f.node.markReplaced(f.place)
 	}
 	if before.Instance != "" && before.Instance != r.Instance {
-		f.m.depart(f.place, fmt.Sprintf("its container was replaced: %s is now at its address", r.Instance))
+		f.m.showRemoved(f.place, fmt.Sprintf("its container was replaced: %s is now at its address", r.Instance))
 	}
 	if before.Problem == nil && before.Instance == r.Instance && before.Seq == r.Seq {
 		return // the unit responded without news
 	}
 	if before.Problem != nil {
-		f.m.opts.Logger.Info("unit heard", "node", r.Node, "replica", r.Address, "instance", r.Instance)
+		f.m.opts.Logger.Info("unit reachable", "node", r.Node, "replica", r.Address, "instance", r.Instance)
 	}
 	f.place.show(r)
 	f.m.change(f.node)
 	f.m.events.add(events...)
 }
 
-// lose marks the unit as unreachable, with the reason.
-func (f *follower) lose(err error) {
+// markUnreachable marks the unit as unreachable, with the reason.
+func (f *follower) markUnreachable(err error) {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
 	if f.place.follower != f {
 		return
 	}
-	f.settle()
+	f.completeFirst()
 	f.place.ended = f.place.ended || f.ended(err)
 	before := f.place.now
 	if same(before.Problem, err) {
@@ -244,7 +245,7 @@ func (f *follower) lose(err error) {
 	if now.Since.IsZero() {
 		now.Since = time.Now()
 	}
-	if before.Problem == nil || errors.Is(before.Problem, errUnheard) {
+	if before.Problem == nil || errors.Is(before.Problem, errNotAnswered) {
 		f.m.opts.Logger.Warn("unit unreachable", "node", now.Node, "replica", now.Address, "error", err)
 		e := now.event(EventUnreachable)
 		e.Why = err.Error()
@@ -254,8 +255,8 @@ func (f *follower) lose(err error) {
 	f.m.change(f.node)
 }
 
-// settle records that the follower's first request has completed. The caller holds the lock.
-func (f *follower) settle() {
+// completeFirst records that the follower's first request has completed. The caller holds the lock.
+func (f *follower) completeFirst() {
 	if f.first {
 		f.first = false
 		f.node.waiting--

@@ -28,8 +28,8 @@ func TestWhoIsNotLedToAndSaysNothingIsNotThere(t *testing.T) {
 				t.Fatalf("%s there are %d replicas, want %d", when, len(found), len(want))
 			}
 			for i, r := range found {
-				if r.Led != want[i] {
-					t.Errorf("%s names lead to %s: %v", when, r.Address, r.Led)
+				if r.Resolvable != want[i] {
+					t.Errorf("%s names lead to %s: %v", when, r.Address, r.Resolvable)
 				}
 			}
 		}

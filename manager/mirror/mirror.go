@@ -72,12 +72,12 @@ type Mirror struct {
 
 	verifying sync.Mutex // held by Verify
 
-	mu      sync.Mutex
-	nodes   []*node
-	version uint64
-	built   *Snapshot // the snapshot of version; nil: must be rebuilt
-	events  ring
-	told    map[string]Event // the last event of Tell for each component
+	mu        sync.Mutex
+	nodes     []*node
+	version   uint64
+	built     *Snapshot // the snapshot of version; nil: must be rebuilt
+	events    ring
+	published map[string]Event // the last event of Publish for each component
 
 	ctx     context.Context
 	end     context.CancelFunc
@@ -135,7 +135,7 @@ func (m *Mirror) When(ctx context.Context, wanted func(*Snapshot) bool) (*Snapsh
 // Await returns when snapshots include an entry of an instance's journal, or the instance is removed.
 func (m *Mirror) Await(ctx context.Context, node string, addr netip.AddrPort, instance string, seq uint64) error {
 	for {
-		waited := m.lacks(node, addr, instance, seq)
+		waited := m.awaiting(node, addr, instance, seq)
 		if waited == nil {
 			return nil
 		}
@@ -149,9 +149,9 @@ func (m *Mirror) Await(ctx context.Context, node string, addr netip.AddrPort, in
 	}
 }
 
-// lacks returns a channel that is closed when the check should be repeated; nil if the entry is included or never
+// awaiting returns a channel that is closed when the check should be repeated; nil if the entry is included or never
 // will be.
-func (m *Mirror) lacks(name string, addr netip.AddrPort, instance string, seq uint64) <-chan struct{} {
+func (m *Mirror) awaiting(name string, addr netip.AddrPort, instance string, seq uint64) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range m.nodes {
@@ -192,16 +192,6 @@ func (m *Mirror) change(n *node) {
 	if m.built != nil {
 		close(m.built.superseded)
 		m.built = nil
-	}
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -117,8 +117,8 @@ func (u *unit) requests() int {
 	return u.asked
 }
 
-// hello is what the unit says to who knows nothing.
-func (u *unit) hello() wire.Entry {
+// state is what the unit says to who knows nothing.
+func (u *unit) state() wire.Entry {
 	id := wire.Identity{Instance: u.instance, Seq: uint64(len(u.entries)), Labels: map[string]string{"host": "h1"}}
 	e := wire.Entry{Kind: wire.EntryHello, Seq: id.Seq, Instance: id.Instance, Unit: &id}
 	for _, name := range u.components {
@@ -168,7 +168,7 @@ func (u *unit) Journal(ctx context.Context, cursor string, wait time.Duration) (
 
 func (u *unit) page(cursor string) unitclient.Page {
 	if cursor == unitclient.Now {
-		return unitclient.Page{Instance: u.instance, Entries: []wire.Entry{u.hello()}}
+		return unitclient.Page{Instance: u.instance, Entries: []wire.Entry{u.state()}}
 	}
 	instance, number, _ := strings.Cut(cursor, ":")
 	seq := 0
@@ -431,7 +431,7 @@ func TestAStandaloneContainerIsDownAfterTwoMisses(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if up() || m.Snapshot().Node("store").Problem == nil {
-			t.Error("it is up after two misses")
+			t.Error("it is up after two maxMisses")
 		}
 		w.set("store", second)
 		time.Sleep(2 * time.Second)

@@ -97,8 +97,8 @@ func TestWhoHasEndedIsNotMissing(t *testing.T) {
 
 func TestWhoIsForgottenBeforeItEndsIsMissingUntilThen(t *testing.T) {
 	for name, end := range map[string]func(*unit){
-		"killed":    func(u *unit) { u.down = errClosed },
-		"dismissed": func(u *unit) { u.dismisses = true },
+		"killed":       func(u *unit) { u.down = errClosed },
+		"shuttingDown": func(u *unit) { u.dismisses = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			story(t, func(t *testing.T, w *world, m *mirror.Mirror) {

@@ -57,17 +57,17 @@ func (n *Node) At(addr netip.AddrPort) *Replica {
 
 // Replica is one container of a toskosed node.
 type Replica struct {
-	Node     string
-	Address  netip.AddrPort
-	Instance string // empty: its unit never responded
-	Booted   time.Time
-	Labels   map[string]string
-	Digest   string    // of its configuration
-	Seq      uint64    // of the last known entry of its journal
-	Problem  error     // why its unit is unreachable; nil: it is reachable
-	Since    time.Time // since when it is unreachable
-	Led      bool      // the node's name resolves to it for clients
-	Gone     time.Time // when it was removed or replaced; zero: it exists
+	Node       string
+	Address    netip.AddrPort
+	Instance   string // empty: its unit never responded
+	Booted     time.Time
+	Labels     map[string]string
+	Digest     string    // of its configuration
+	Seq        uint64    // of the last known entry of its journal
+	Problem    error     // why its unit is unreachable; nil: it is reachable
+	Since      time.Time // since when it is unreachable
+	Resolvable bool      // the node's name resolves to it for clients
+	Gone       time.Time // when it was removed or replaced; zero: it exists
 
 	Components []*Component // by name, as last reported
 

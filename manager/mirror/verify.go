@@ -11,13 +11,13 @@ import (
 
 // Verification bounds.
 const (
-	evidenceAge  = time.Second     // maximum age of a unit's response to count as evidence
+	evidenceAge  = time.Second     // maximum age of a response that verifies a state
 	verifyTime   = 2 * time.Second // how long Verify waits for responses
 	verifyAtOnce = 128             // maximum number of concurrent queries
 )
 
-// Doubt is the reason why a replica's known state may be outdated.
-type Doubt struct {
+// Unverified is a replica whose known state may be outdated.
+type Unverified struct {
 	Replica *Replica
 	Why     string
 }
@@ -26,23 +26,23 @@ type Doubt struct {
 // not responded for longer, and returns the replicas that have changed since, or whose units do not respond within
 // two seconds. An open long poll proves nothing: the unit may hang, or be stopped with its connection left open.
 // Concurrent callers share the results.
-func (m *Mirror) Verify(ctx context.Context) []Doubt {
+func (m *Mirror) Verify(ctx context.Context) []Unverified {
 	m.verifying.Lock()
 	defer m.verifying.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, verifyTime)
 	defer cancel()
-	var asking sync.WaitGroup
+	var queries sync.WaitGroup
 	slots := make(chan struct{}, verifyAtOnce)
 	stale := m.stale()
 	for _, p := range stale {
-		asking.Go(func() {
+		queries.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			m.verify(ctx, p)
 		})
 	}
-	asking.Wait()
-	return m.doubts()
+	queries.Wait()
+	return m.unverified()
 }
 
 // stale returns the places of reachable replicas that must be queried.
@@ -51,7 +51,7 @@ func (m *Mirror) stale() (all []*place) {
 	defer m.mu.Unlock()
 	for _, n := range m.nodes {
 		for _, p := range n.replicas {
-			if p.doubtable() && time.Since(p.answered) > evidenceAge && time.Since(p.verified) > evidenceAge {
+			if p.reachable() && time.Since(p.answered) > evidenceAge && time.Since(p.verified) > evidenceAge {
 				all = append(all, p)
 			}
 		}
@@ -59,8 +59,8 @@ func (m *Mirror) stale() (all []*place) {
 	return all
 }
 
-// doubtable reports whether a place has a replica that counts as reachable.
-func (p *place) doubtable() bool { return p.now != nil && p.follower != nil && p.now.Reachable() }
+// reachable reports whether a place has a reachable replica.
+func (p *place) reachable() bool { return p.now != nil && p.follower != nil && p.now.Reachable() }
 
 // verify queries the unit at a place for entries that are not known yet.
 func (m *Mirror) verify(ctx context.Context, p *place) {
@@ -76,28 +76,28 @@ func (m *Mirror) verify(ctx context.Context, p *place) {
 	if p.follower != f {
 		return
 	}
-	p.verified, p.doubt = time.Now(), ""
+	p.verified, p.unverified = time.Now(), ""
 	switch {
 	case err != nil:
-		p.doubt = fmt.Sprintf("its unit has not answered since %s", r.Heard().UTC().Format(time.TimeOnly))
+		p.unverified = fmt.Sprintf("its unit has not answered since %s", r.Heard().UTC().Format(time.TimeOnly))
 	case page.Instance != r.Instance || page.Reset:
-		p.doubt = "its unit has started again, and has not been read yet"
+		p.unverified = "its unit has started again, and has not been read yet"
 	case len(page.Entries) > 0 && p.now != nil && p.now.Seq < page.Entries[len(page.Entries)-1].Seq:
-		p.doubt = "its unit has reported more than has been read yet"
+		p.unverified = "its unit has reported more than has been read yet"
 	default:
 		p.answered = p.verified
 		r.heard.Store(time.Now().UnixNano())
 	}
 }
 
-// doubts returns the reachable replicas that could not be verified.
-func (m *Mirror) doubts() (all []Doubt) {
+// unverified returns the reachable replicas that could not be verified.
+func (m *Mirror) unverified() (all []Unverified) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range m.nodes {
 		for _, p := range n.replicas {
-			if p.doubtable() && p.doubt != "" && p.answered.Before(p.verified) {
-				all = append(all, Doubt{Replica: p.now, Why: p.doubt})
+			if p.reachable() && p.unverified != "" && p.answered.Before(p.verified) {
+				all = append(all, Unverified{Replica: p.now, Why: p.unverified})
 			}
 		}
 	}

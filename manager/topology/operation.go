@@ -21,16 +21,9 @@ type Operation struct {
 // Process returns the name of the operation's process in the unit.
 func (o Operation) Process() string { return o.Component.Name() + ":" + o.Name.String() }
 
-// OperationModel is the static description of an operation.
-type OperationModel struct {
-	Name        string   `json:"name"`        // "interface.operation"
-	Implemented bool     `json:"implemented"` // it has a script
-	Inputs      []string `json:"inputs,omitempty"`
-}
-
 // Describe returns the static description of the operation.
-func (o Operation) Describe() OperationModel {
-	view := OperationModel{Name: o.Name.String(), Implemented: o.Model.Script != ""}
+func (o Operation) Describe() rest.OperationModel {
+	view := rest.OperationModel{Name: o.Name.String(), Implemented: o.Model.Script != ""}
 	for _, input := range o.Model.Inputs {
 		view.Inputs = append(view.Inputs, input.Name)
 	}

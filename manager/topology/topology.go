@@ -67,7 +67,7 @@ type Component struct {
 	Model      *spec.Component
 	Node       *Node
 	Operations []Operation
-	Models     []OperationModel // the static descriptions of the operations
+	Models     []rest.OperationModel // the static descriptions of the operations
 
 	choices choices
 }
@@ -92,7 +92,7 @@ func New(app *spec.Application, passwords func(node string) []string) (*Applicat
 		nodes, byName[n.Name()] = append(nodes, n), n
 	}
 	for i := range app.Components {
-		c := &Component{Model: &app.Components[i], Models: []OperationModel{}}
+		c := &Component{Model: &app.Components[i], Models: []rest.OperationModel{}}
 		c.Node = byName[c.Model.Node]
 		if c.Node == nil {
 			problems = append(problems, fmt.Errorf("component %q is on node %q, which the application does not have", c.Name(), c.Model.Node))

@@ -78,7 +78,7 @@ func failedAt(id string, at time.Time) wire.Execution {
 
 func webAt(executed ...wire.Execution) *mirror.Snapshot {
 	return &mirror.Snapshot{Nodes: []*mirror.Node{{Name: "box", Known: true, Replicas: []*mirror.Replica{{
-		Node: "box", Instance: "i", Led: true, Address: netip.MustParseAddrPort("10.0.0.1:9001"),
+		Node: "box", Instance: "i", Resolvable: true, Address: netip.MustParseAddrPort("10.0.0.1:9001"),
 		Components: []*mirror.Component{{Component: "api", State: protocol.Configured, Recent: executed}},
 	}}}}}
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // OfComponent merges the component's states on all replicas.
-func OfComponent(l Look, c *topology.Component, seen Processes) Component {
+func OfComponent(l Look, c *topology.Component, seen Processes) rest.Component {
 	now := l.Node(c.Node.Name())
-	view := Component{
-		Name: c.Name(), Type: c.Model.Type, Node: c.Node.Name(), State: StateUnknown,
-		Allowed: []string{}, Operations: c.Models, Replicas: make([]ComponentReplica, 0, len(now.Replicas)),
+	view := rest.Component{
+		Name: c.Name(), Type: c.Model.Type, Node: c.Node.Name(), State: rest.StateUnknown,
+		Allowed: []string{}, Operations: c.Models, Replicas: make([]rest.ComponentReplica, 0, len(now.Replicas)),
 	}
 	view.Task = l.tasks.of[view.Name]
 	first := true
@@ -30,12 +30,12 @@ func OfComponent(l Look, c *topology.Component, seen Processes) Component {
 		r.Processes = seen.of(r.Address, c.Name())
 		view.Replicas = append(view.Replicas, r)
 		switch {
-		case r.State == StateUnknown:
+		case r.State == rest.StateUnknown:
 		case first:
 			view.State, view.Allowed, first = r.State, r.Allowed, false
 		default:
 			if view.State != r.State {
-				view.State = StateMixed
+				view.State = rest.StateMixed
 			}
 			view.Allowed = common(view.Allowed, r.Allowed)
 		}
@@ -57,8 +57,8 @@ func common(a, b []string) []string {
 	return both
 }
 
-func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) ComponentReplica {
-	r := ComponentReplica{Address: at.Address.String(), Instance: at.Instance, State: StateUnknown}
+func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) rest.ComponentReplica {
+	r := rest.ComponentReplica{Address: at.Address.String(), Instance: at.Instance, State: rest.StateUnknown}
 	r.Outdated = l.rules.outdated(at)
 	known := at.Component(c.Name())
 	if at.Problem != nil {
@@ -76,6 +76,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) Compon
 	r.Lacks = l.rules.unmetNow(l.situation, l.of(at), c.Name())
 	r.Degraded = len(r.Lacks) > 0
 	r.Allowed, r.Blocked = l.allowed(c, at, known)
+	r.Untouched = known.Seq == 0
 	if x := known.Executing(); x != nil {
 		r.Executing = x.ID
 	}
@@ -83,9 +84,9 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) Compon
 }
 
 // OfOperation returns the view of an operation, without processes.
-func OfOperation(l Look, op topology.Operation) Operation {
-	view := Operation{
-		OperationModel: op.Describe(), Node: op.Component.Node.Name(), Component: op.Component.Name(), Replicas: []OperationReplica{},
+func OfOperation(l Look, op topology.Operation) rest.Operation {
+	view := rest.Operation{
+		OperationModel: op.Describe(), Node: op.Component.Node.Name(), Component: op.Component.Name(), Replicas: []rest.OperationReplica{},
 	}
 	for _, at := range l.Node(view.Node).Replicas {
 		if at.Gone.IsZero() {
@@ -100,9 +101,9 @@ func OfOperation(l Look, op topology.Operation) Operation {
 	return view
 }
 
-func (l Look) operationReplica(op topology.Operation, at *mirror.Replica) OperationReplica {
+func (l Look) operationReplica(op topology.Operation, at *mirror.Replica) rest.OperationReplica {
 	c := l.componentReplica(op.Component, at)
-	r := OperationReplica{Address: c.Address, Instance: c.Instance, Executing: c.Executing, Problem: c.Problem}
+	r := rest.OperationReplica{Address: c.Address, Instance: c.Instance, Executing: c.Executing, Problem: c.Problem}
 	if c.Problem == "" {
 		known := at.Component(op.Component.Name())
 		r.Allowed, r.Lacks = slices.Contains(c.Allowed, op.Name.String()), c.Blocked[op.Name.String()]

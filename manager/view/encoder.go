@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"github.com/toskose/toskose/manager/rest"
 	"hash"
 	"sync"
 )
@@ -12,7 +13,7 @@ import (
 // again: views are immutable, and a changed one is a new value.
 type Encoder struct {
 	mu    sync.Mutex
-	of    *Node // the first element of the encoded list
+	of    *rest.Node // the first element of the encoded list
 	last  *Encoded
 	parts map[any]*part // by their first replica
 }
@@ -30,7 +31,7 @@ type part struct {
 }
 
 // Encode returns the application as JSON.
-func (e *Encoder) Encode(app App) *Encoded {
+func (e *Encoder) Encode(app rest.App) *Encoded {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(app.Nodes) > 0 && e.of == &app.Nodes[0] {
@@ -42,9 +43,9 @@ func (e *Encoder) Encode(app App) *Encoded {
 	sum.Write(frame)
 	var data bytes.Buffer
 	suffix := beside(&data, frame, `"nodes"`)
-	array(e.parts, parts, &data, sum, nodes, func(n *Node) any { return first(n.Replicas) })
+	array(e.parts, parts, &data, sum, nodes, func(n *rest.Node) any { return first(n.Replicas) })
 	suffix = beside(&data, suffix, `"components"`)
-	array(e.parts, parts, &data, sum, components, func(c *Component) any { return first(c.Replicas) })
+	array(e.parts, parts, &data, sum, components, func(c *rest.Component) any { return first(c.Replicas) })
 	data.Write(suffix)
 	made := &Encoded{data.Bytes(), [sha256.Size]byte(sum.Sum(nil))}
 	if e.of, e.last, e.parts = nil, made, parts; len(nodes) > 0 {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // TestAnApplicationThatIsEncodedInPartsIsAsIfItWereWhole changes nodes of applications,
@@ -14,24 +16,24 @@ func TestAnApplicationThatIsEncodedInPartsIsAsIfItWereWhole(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(1, 2))
 	made := 0
-	node := func(name string) (Node, []Component) {
+	node := func(name string) (rest.Node, []rest.Component) {
 		made++
-		n := Node{Name: name, Image: fmt.Sprint(made), Replicas: make([]Replica, dice.IntN(3))}
-		components := make([]Component, dice.IntN(3))
+		n := rest.Node{Name: name, Image: fmt.Sprint(made), Replicas: make([]rest.Replica, dice.IntN(3))}
+		components := make([]rest.Component, dice.IntN(3))
 		for i := range components {
-			components[i] = Component{Name: fmt.Sprint(name, i), State: fmt.Sprint(made), Replicas: make([]ComponentReplica, dice.IntN(3))}
+			components[i] = rest.Component{Name: fmt.Sprint(name, i), State: fmt.Sprint(made), Replicas: make([]rest.ComponentReplica, dice.IntN(3))}
 		}
 		return n, components
 	}
 	var e Encoder
 	texts := map[[sha256.Size]byte]string{}
 	for range 50 {
-		nodes, components := make([]Node, dice.IntN(4)), [4][]Component{}
+		nodes, components := make([]rest.Node, dice.IntN(4)), [4][]rest.Component{}
 		for i := range nodes {
 			nodes[i], components[i] = node(fmt.Sprint("n", i))
 		}
 		for range 10 {
-			app := App{Name: "x", Description: "\n  \"components\": null\n  \"nodes\": null", Nodes: append([]Node{}, nodes...), Components: []Component{}, Volumes: []Volume{}}
+			app := rest.App{Name: "x", Description: "\n  \"components\": null\n  \"nodes\": null", Nodes: append([]rest.Node{}, nodes...), Components: []rest.Component{}, Volumes: []rest.Volume{}}
 			for _, of := range components {
 				app.Components = append(app.Components, of...)
 			}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"github.com/toskose/toskose/manager/rest"
 	"slices"
 )
 
@@ -13,15 +14,15 @@ type Filter struct {
 }
 
 // Nodes returns the nodes that the filter selects, in order.
-func (f Filter) Nodes(all []Node) []Node {
-	return slices.DeleteFunc(all, func(n Node) bool {
+func (f Filter) Nodes(all []rest.Node) []rest.Node {
+	return slices.DeleteFunc(all, func(n rest.Node) bool {
 		return f.Type != "" && n.Type != f.Type || f.State != "" && n.State != f.State || !f.on(&n)
 	})
 }
 
 // Components returns the components on nodes that the filter selects.
-func (f Filter) Components(nodes []Node) []Component {
-	found := []Component{}
+func (f Filter) Components(nodes []rest.Node) []rest.Component {
+	found := []rest.Component{}
 	for i := range nodes {
 		if !f.on(&nodes[i]) {
 			continue
@@ -36,11 +37,11 @@ func (f Filter) Components(nodes []Node) []Component {
 }
 
 // on reports whether a node has the name, and one of its current replicas has the labels.
-func (f Filter) on(n *Node) bool {
+func (f Filter) on(n *rest.Node) bool {
 	if f.Node != "" && n.Name != f.Node {
 		return false
 	}
-	return len(f.Labels) == 0 || slices.ContainsFunc(n.Replicas, func(r Replica) bool {
+	return len(f.Labels) == 0 || slices.ContainsFunc(n.Replicas, func(r rest.Replica) bool {
 		for name, value := range f.Labels {
 			if r.Labels[name] != value {
 				return false

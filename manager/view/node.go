@@ -33,20 +33,20 @@ func (p Processes) of(addr, component string) []wire.Process {
 }
 
 // OfApp returns the view of an application from the views of its nodes, which it takes ownership of.
-func OfApp(app *topology.Application, nodes []Node) App {
-	view := App{
+func OfApp(app *topology.Application, nodes []rest.Node) rest.App {
+	view := rest.App{
 		Name: app.Name, Version: app.Version, Description: app.Description,
-		Nodes: nodes, Components: []Component{}, Volumes: []Volume{},
+		Nodes: nodes, Components: []rest.Component{}, Volumes: []rest.Volume{},
 	}
 	running := map[string]bool{}
 	for i := range view.Nodes {
 		n := &view.Nodes[i]
-		running[n.Name] = n.State == NodeRunning || n.State == NodeDegraded
+		running[n.Name] = n.State == rest.NodeRunning || n.State == rest.NodeDegraded
 		view.Components = append(view.Components, n.Components...)
 		n.Components = nil
 	}
 	for _, v := range app.Volumes {
-		volume := Volume{Name: v.Name, Type: v.Type, State: StateUnknown, Nodes: []string{}}
+		volume := rest.Volume{Name: v.Name, Type: v.Type, State: rest.StateUnknown, Nodes: []string{}}
 		for _, n := range app.Nodes {
 			if slices.ContainsFunc(n.Model.Storage, func(s spec.Storage) bool { return s.Volume == v.Name }) {
 				volume.Nodes = append(volume.Nodes, n.Name())
@@ -61,13 +61,13 @@ func OfApp(app *topology.Application, nodes []Node) App {
 }
 
 // OfNode returns the view of a node with its components and processes.
-func OfNode(l Look, n *topology.Node, seen Processes) Node {
+func OfNode(l Look, n *topology.Node, seen Processes) rest.Node {
 	now := l.Node(n.Name())
-	view := Node{Name: n.Name(), Type: n.Model.Type, Kind: Toskosed, Image: n.Model.Image.Name, Replicas: []Replica{}}
+	view := rest.Node{Name: n.Name(), Type: n.Model.Type, Kind: rest.Toskosed, Image: n.Model.Image.Name, Replicas: []rest.Replica{}}
 	if !n.Toskosed {
-		view.Kind = Standalone
+		view.Kind = rest.Standalone
 		for _, addr := range now.Running {
-			view.Replicas = append(view.Replicas, Replica{Address: addr.String()})
+			view.Replicas = append(view.Replicas, rest.Replica{Address: addr.String()})
 		}
 	}
 	there, answering := 0, len(now.Running)
@@ -90,18 +90,18 @@ func OfNode(l Look, n *topology.Node, seen Processes) Node {
 	}
 	switch {
 	case answering > 0 && answering < there:
-		view.State = NodeDegraded
+		view.State = rest.NodeDegraded
 	case answering > 0:
-		view.State = NodeRunning
+		view.State = rest.NodeRunning
 	case there == 0 && errors.Is(now.Problem, discovery.ErrNone):
-		view.State, view.Why = NodeStopped, now.Problem.Error()
+		view.State, view.Why = rest.NodeStopped, now.Problem.Error()
 	case there == 0 && now.Problem != nil:
-		view.State, view.Why = NodeUnreachable, now.Problem.Error()
+		view.State, view.Why = rest.NodeUnreachable, now.Problem.Error()
 	default:
-		view.State = NodeUnreachable
+		view.State = rest.NodeUnreachable
 	}
 	if n.IsJob() {
-		view.asJob(n, now.Problem)
+		showJob(&view, n, now.Problem)
 	}
 	for _, c := range n.Components {
 		view.Components = append(view.Components, OfComponent(l, c, seen))
@@ -109,22 +109,22 @@ func OfNode(l Look, n *topology.Node, seen Processes) Node {
 	return view
 }
 
-// asJob adds the known state of a job's container; the job's outcome is unknown.
-func (view *Node) asJob(n *topology.Node, problem error) {
-	view.Kind, view.Job, view.Why = Job, n.Model.Job, "a job, run by its orchestrator"
+// showJob adds the known state of a job's container; the job's outcome is unknown.
+func showJob(view *rest.Node, n *topology.Node, problem error) {
+	view.Kind, view.Job, view.Why = rest.Job, n.Model.Job, "a job, run by its orchestrator"
 	if errors.Is(problem, discovery.ErrNone) || errors.Is(problem, discovery.ErrUnanswered) {
-		view.State = NodeStopped
+		view.State = rest.NodeStopped
 	}
 	switch view.State {
-	case NodeStopped:
+	case rest.NodeStopped:
 		view.Why += ": it has ended, or has not begun"
-	case NodeUnreachable:
+	case rest.NodeUnreachable:
 		view.Why += fmt.Sprintf(": whether it runs is not known: %v", problem)
 	}
 }
 
-func ofReplica(r *mirror.Replica) Replica {
-	view := Replica{Address: r.Address.String(), Instance: r.Instance, Booted: r.Booted, Labels: r.Labels, Gone: r.Gone}
+func ofReplica(r *mirror.Replica) rest.Replica {
+	view := rest.Replica{Address: r.Address.String(), Instance: r.Instance, Booted: r.Booted, Labels: r.Labels, Gone: r.Gone}
 	if r.Problem != nil {
 		view.Problem, view.Since, view.Heard = r.Problem.Error(), r.Since, r.Heard()
 	}

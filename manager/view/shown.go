@@ -6,6 +6,7 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 )
 
@@ -18,17 +19,17 @@ type shown struct {
 type shownNode struct {
 	of    []*mirror.Node
 	tasks []*goal.TaskStatus
-	view  Node
+	view  rest.Node
 }
 
 // OfNodes returns the views of nodes with their components, without processes.
-func (r *Rules) OfNodes(l Look, nodes []*topology.Node) []Node {
+func (r *Rules) OfNodes(l Look, nodes []*topology.Node) []rest.Node {
 	r.shown.mu.Lock()
 	defer r.shown.mu.Unlock()
 	if r.shown.nodes == nil {
 		r.shown.nodes = map[string]shownNode{}
 	}
-	views := make([]Node, len(nodes))
+	views := make([]rest.Node, len(nodes))
 	for i, n := range nodes {
 		of, tasks := []*mirror.Node{l.Node(n.Name())}, l.tasks.on(nil, n.Name())
 		for _, provider := range r.model.Providers(n.Name()) {

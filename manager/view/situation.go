@@ -96,7 +96,7 @@ func (r *Rules) forget(s goal.Situation) {
 
 // seen returns a replica in the form that package goal uses.
 func (r *Rules) seen(at *mirror.Replica) goal.Replica {
-	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Apart: !at.Led, Components: map[string]goal.Component{}}
+	g := goal.Replica{Node: at.Node, Name: at.Address.String(), Instance: at.Instance, Apart: !at.Resolvable, Components: map[string]goal.Component{}}
 	switch {
 	case at.Problem != nil || at.Instance == "":
 		g.Problem, g.Unknown = "its unit does not answer", true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/plan"
@@ -51,7 +52,7 @@ func TestATaskThatIsAsItWasIsNotShownAnew(t *testing.T) {
 	doc := &goal.Document{All: goal.Up}
 	rules, app := pipeline(t, 0, doc)
 	before := rules.At(seen())
-	shown := func(l Look) (box, web Node, task *goal.TaskStatus) {
+	shown := func(l Look) (box, web rest.Node, task *goal.TaskStatus) {
 		for _, n := range rules.OfNodes(l, app.Nodes) {
 			if n.Name == "web" {
 				web = n

@@ -5,6 +5,7 @@ package web_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,11 +18,8 @@ import (
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/manager/topology"
-	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
@@ -37,7 +35,7 @@ type large struct {
 	heard chan manager.Event
 
 	tasks   map[string]*goal.TaskStatus // of those that are one
-	goal    manager.GoalView
+	goal    rest.Goal
 	changed chan struct{}
 
 	works bool // each component has a process, which takes more each time somebody looks
@@ -74,7 +72,7 @@ func (l *large) Drawing() manager.Drawing {
 	return d
 }
 
-func (l *large) Nodes(_ context.Context, d manager.Detail) []view.Node {
+func (l *large) Nodes(_ context.Context, d manager.Detail) []rest.Node {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var processes []wire.Process
@@ -82,21 +80,21 @@ func (l *large) Nodes(_ context.Context, d manager.Detail) []view.Node {
 		l.seen++
 		processes = []wire.Process{{PID: 7, Command: "work", CPU: float64(l.seen * l.seen), Memory: int64(l.seen) << 20}}
 	}
-	var all []view.Node
+	var all []rest.Node
 	for _, c := range l.model.Components {
 		if len(all) == 0 || all[len(all)-1].Name != c.Node {
-			all = append(all, view.Node{Name: c.Node, Kind: view.Toskosed, State: view.NodeRunning, Replicas: []view.Replica{{Address: "10.0.0.1:9001"}}})
+			all = append(all, rest.Node{Name: c.Node, Kind: rest.Toskosed, State: rest.NodeRunning, Replicas: []rest.Replica{{Address: "10.0.0.1:9001"}}})
 		}
 		n := &all[len(all)-1]
-		n.Components = append(n.Components, view.Component{
-			Name: c.Name, Type: "tosker.nodes.Software", Node: c.Node, State: l.state[c.Name], Allowed: []string{"Standard.stop"}, Operations: []topology.OperationModel{}, Task: l.tasks[c.Name],
-			Replicas: []view.ComponentReplica{{Address: "10.0.0.1:9001", State: l.state[c.Name], Allowed: []string{"Standard.stop"}, Processes: processes}},
+		n.Components = append(n.Components, rest.Component{
+			Name: c.Name, Type: "tosker.nodes.Software", Node: c.Node, State: l.state[c.Name], Allowed: []string{"Standard.stop"}, Operations: []rest.OperationModel{}, Task: l.tasks[c.Name],
+			Replicas: []rest.ComponentReplica{{Address: "10.0.0.1:9001", State: l.state[c.Name], Allowed: []string{"Standard.stop"}, Processes: processes}},
 		})
 	}
 	return all
 }
 
-func (l *large) Goal() manager.GoalView {
+func (l *large) Goal() rest.Goal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.goal
@@ -109,7 +107,7 @@ func (l *large) GoalChanged() <-chan struct{} {
 }
 
 // strive has the goal be as far as that.
-func (l *large) strive(g manager.GoalView) {
+func (l *large) strive(g rest.Goal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.goal = g
@@ -121,7 +119,7 @@ func (l *large) History(context.Context, rest.HistoryQuery) (rest.History, error
 	return rest.History{Executions: []rest.Execution{}}, nil
 }
 
-func (l *large) Lines(context.Context, logs.Query) (manager.LineReader, error) {
+func (l *large) Lines(context.Context, rest.LogQuery) (manager.LineReader, error) {
 	return nil, &rest.Error{Kind: rest.ErrNoLog, Detail: "nothing is printed"}
 }
 
@@ -150,7 +148,11 @@ func (l *large) report(name string, st *goal.TaskStatus) {
 	l.mu.Lock()
 	l.tasks[name] = st
 	l.mu.Unlock()
-	l.heard <- manager.Event{ID: "e:2", Kind: mirror.EventTask, Time: time.Now(), Component: name, Task: st}
+	text, err := json.Marshal(st)
+	if err != nil {
+		panic(err)
+	}
+	l.heard <- manager.Event{ID: "e:2", Kind: mirror.EventTask, Time: time.Now(), Component: name, Task: text}
 }
 
 func TestManyComponents(t *testing.T) {
@@ -186,7 +188,7 @@ func TestManyComponents(t *testing.T) {
 	b.Says(".plan.ahead", "component250")
 	b.Named()
 	b.Picture("underway")
-	l.strive(manager.GoalView{State: goal.Up, Acting: true, Wanted: 500, Reached: 500, Done: true})
+	l.strive(rest.Goal{State: goal.Up, Acting: true, Wanted: 500, Reached: 500, Done: true})
 	b.Says(".lead", "is reached")
 	b.Await(`!document.querySelector('.ahead')`)
 	countsDown(t, l, b)

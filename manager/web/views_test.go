@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/testbrowser"
-	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec/protocol"
 )
 
@@ -189,8 +189,8 @@ func TestEveryViewOfATask(t *testing.T) {
 }
 
 // underway is a goal that is on its way.
-func underway() manager.GoalView {
-	return manager.GoalView{
+func underway() rest.Goal {
+	return rest.Goal{
 		State: goal.Up, Acting: true, Wanted: 500, Reached: 498,
 		Underway:  []goal.Step{{Component: "component100", Operation: protocol.Operation{Interface: protocol.Standard, Name: "start"}, From: protocol.Configured, To: protocol.Running}},
 		Ahead:     []goal.Ahead{{Level: 2, Component: "component250", Operation: "Standard.start", After: []string{"component100"}}},

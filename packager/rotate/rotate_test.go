@@ -24,7 +24,6 @@ import (
 	"github.com/toskose/toskose/internal/testapp"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager/access"
-	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/packager"
@@ -157,11 +156,11 @@ func (a *application) serverTLS() *tls.Config {
 	return c
 }
 
-func (a *application) own() (api.Certificates, error) {
+func (a *application) own() (certificate string, authorities []string, err error) {
 	if !a.tls {
-		return api.Certificates{}, nil
+		return "", nil, nil
 	}
-	return api.Certificates{Certificate: certs.Fingerprints([]byte(a.text("toskose-manager-tls.crt")))[0], Authorities: certs.Fingerprints([]byte(a.text(packager.TLSAuthority)))}, nil
+	return certs.Fingerprints([]byte(a.text("toskose-manager-tls.crt")))[0], certs.Fingerprints([]byte(a.text(packager.TLSAuthority))), nil
 }
 
 // asks returns a client that knows what the folder has now, as each command does.

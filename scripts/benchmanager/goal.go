@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
@@ -68,7 +69,7 @@ func (b *bench) reachGoal(binary string, each time.Duration) error {
 		return err
 	}
 	begun := time.Now()
-	if _, _, err := m.SetGoal(ctx, manager.GoalRequest{State: "up", By: "bench"}); err != nil {
+	if _, _, err := m.SetGoal(ctx, rest.GoalRequest{State: "up", By: "bench"}); err != nil {
 		return err
 	}
 	runs, last := map[string]wire.Execution{}, time.Time{}
@@ -209,7 +210,7 @@ func keepUp(dir, binary string, stable time.Duration, command string) (*single, 
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := s.app.SetGoal(context.Background(), manager.GoalRequest{State: "up", By: "bench"}); err != nil {
+	if _, _, err := s.app.SetGoal(context.Background(), rest.GoalRequest{State: "up", By: "bench"}); err != nil {
 		s.stop()
 		return nil, err
 	}

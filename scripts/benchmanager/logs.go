@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 const (
@@ -81,7 +81,7 @@ func (p *printer) start(pipe string) error {
 	if p.pipe, err = os.OpenFile(pipe, os.O_RDWR, 0); err != nil { // so that it never ends
 		return err
 	}
-	x, err := p.app.Start(context.Background(), manager.RunRequest{Node: "n0", Component: "n0c0", Operation: "start", By: "bench"})
+	x, err := p.app.Start(context.Background(), rest.RunRequest{Node: "n0", Component: "n0c0", Operation: "start", By: "bench"})
 	if err == nil {
 		x, err = p.app.Wait(context.Background(), x.ID)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
@@ -76,7 +77,7 @@ func (b *bench) keepGoal() error {
 		delete(states, name(node, 0))
 	}
 	begun := time.Now()
-	if _, _, err := b.app.SetGoal(context.Background(), manager.GoalRequest{States: states, By: "bench"}); err != nil {
+	if _, _, err := b.app.SetGoal(context.Background(), rest.GoalRequest{States: states, By: "bench"}); err != nil {
 		return err
 	}
 	if err := b.reached(); err != nil {
@@ -88,7 +89,7 @@ func (b *bench) keepGoal() error {
 
 // reached waits until the goal is reached, and all units keep it.
 func (b *bench) reached() error {
-	var g manager.GoalView
+	var g rest.Goal
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if g = b.app.Goal(); g.Acting && g.Done && len(g.Lacking) == 0 && g.Wanted == (components-1)*len(b.units.addrs) {
 			return nil
@@ -157,7 +158,7 @@ func (b *bench) shown(what string, show func() error) error {
 // operate runs an operation that moves the first component of a unit.
 func (b *bench) operate(unit, turn int) error {
 	ctx := context.Background()
-	x, err := b.app.Start(ctx, manager.RunRequest{
+	x, err := b.app.Start(ctx, rest.RunRequest{
 		Node: fmt.Sprintf("n%d", unit/perNode), Component: name(unit/perNode, 0), Operation: []string{"create", "delete"}[turn],
 		Replica: b.units.addrs[unit].String(), By: "bench",
 	})

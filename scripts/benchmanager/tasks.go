@@ -12,6 +12,7 @@ import (
 
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 )
@@ -74,7 +75,7 @@ func runTask(dir, binary string, replicas int) (time.Duration, error) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	begun := time.Now()
-	if _, _, err := m.SetGoal(ctx, manager.GoalRequest{State: goal.Up, By: "bench"}); err != nil {
+	if _, _, err := m.SetGoal(ctx, rest.GoalRequest{State: goal.Up, By: "bench"}); err != nil {
 		return 0, err
 	}
 	for !m.Goal().Done {

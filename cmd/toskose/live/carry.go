@@ -227,7 +227,7 @@ func emptied(before, now client.App) (names []string) {
 	for _, c := range before.Components {
 		for _, r := range c.Replicas {
 			instances[r.Instance] = true
-			touched[c.Name] = touched[c.Name] || r.Why != client.Untouched
+			touched[c.Name] = touched[c.Name] || !client.Untouched(r)
 		}
 	}
 	for _, c := range now.Components {

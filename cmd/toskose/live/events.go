@@ -1,6 +1,7 @@
 package live
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -68,9 +69,15 @@ func (s *session) printEvent(e client.Event) error {
 		if x.By != "" {
 			what[0] += " by " + x.By
 		}
-		what = append(what, sentence(x.Run))
-	} else if t := e.Task; t != nil {
-		what = append(what, t.Phase, counted(t, e.Time))
+		var run client.Run
+		run.Fill(*x)
+		what = append(what, sentence(run))
+	} else if e.Task != nil {
+		var t client.Task
+		if err := json.Unmarshal(e.Task, &t); err != nil {
+			return err
+		}
+		what = append(what, string(t.Phase), counted(&t, e.Time))
 	} else {
 		what = slices.DeleteFunc([]string{e.State, e.Why}, func(text string) bool { return text == "" })
 	}

@@ -18,6 +18,7 @@ import (
 type logging struct {
 	*session
 	query           client.LogQuery
+	tail            int // -1: all
 	since, until    string
 	follow, errors  bool
 	noPrefix, times bool
@@ -50,7 +51,7 @@ Control characters are escaped; -o json prints each line as an object.`,
 	cmd.ValidArgsFunction = s.completion(logNames)
 	flags := cmd.Flags()
 	flags.BoolVarP(&l.follow, "follow", "f", false, "keep printing new lines")
-	flags.IntVarP(&l.query.Tail, "tail", "n", -1, "only the last `N` existing lines")
+	flags.IntVarP(&l.tail, "tail", "n", -1, "only the last `N` existing lines")
 	flags.StringVar(&l.since, "since", "", "only lines since a `TIME` or duration: 2026-11-22T12:00:00Z, 10m")
 	flags.StringVar(&l.until, "until", "", "only lines before a `TIME`, or older than a duration")
 	flags.StringVar(&l.query.Match, "grep", "", "only lines that match a regular expression (`RE`)")
@@ -98,8 +99,11 @@ func (l *logging) check(now time.Time) error {
 	if l.follow && l.until != "" {
 		return cli.Misuse(fmt.Errorf("--until and --follow exclude each other"))
 	}
-	if l.query.Tail < -1 {
-		return cli.Misuse(fmt.Errorf("--tail %d is not a number of lines", l.query.Tail))
+	if l.tail < -1 {
+		return cli.Misuse(fmt.Errorf("--tail %d is not a number of lines", l.tail))
+	}
+	if l.tail >= 0 {
+		l.query.Tail = &l.tail
 	}
 	if _, err := regexp.Compile(l.query.Match); err != nil {
 		return cli.Misuse(fmt.Errorf("--grep: %w", err))
@@ -164,7 +168,7 @@ func (l *logging) printer(app client.App) func(client.LogLine) error {
 			}
 			prefix += " | "
 		}
-		_, err := io.WriteString(l.streams.Out, prefix+visible.Text(line.Text())+"\n")
+		_, err := io.WriteString(l.streams.Out, prefix+visible.Text(string(line.Line))+"\n")
 		return err
 	}
 }

@@ -36,6 +36,7 @@ func newRun(s *session) *cobra.Command {
 	var req client.RunRequest
 	var inputs []string
 	var again bool
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "run COMPONENT [OPERATION]",
 		Short: "Run an operation of a component and print its output, or run a task to completion",
@@ -68,7 +69,7 @@ func newRun(s *session) *cobra.Command {
 				if len(args) == 1 {
 					return s.runTask(cmd.Context(), c, of, again)
 				}
-				req.Node = of.Node
+				req.Node, req.Timeout = of.Node, timeout.Seconds()
 				x, err := s.execute(cmd.Context(), c, req)
 				if err != nil {
 					return err
@@ -85,7 +86,7 @@ func newRun(s *session) *cobra.Command {
 	cmd.ValidArgsFunction = s.completion(componentNames, operationNames)
 	cmd.Flags().StringVar(&req.Replica, "replica", "", "the replica to run it on, by `ADDRESS` or instance (default all)")
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "override an input of the operation by `NAME=VALUE`, or by NAME=@FILE from a file; may be repeated")
-	cmd.Flags().DurationVar(&req.Timeout, "timeout", 0, "time limit (default: that of the operation)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "time limit (default: that of the operation)")
 	cmd.Flags().BoolVar(&again, "again", false, "run all indexes of a task again")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "run it even if requirements are not met")
 	cmd.Flags().BoolVar(&req.Strict, "strict", false, "refuse it if it withdraws a capability that others require")
@@ -161,7 +162,7 @@ func (s *session) execute(ctx context.Context, c *client.Client, req client.RunR
 
 // sentence describes the result of an execution in a container.
 func sentence(r client.Run) string {
-	text := r.Outcome
+	text := string(r.Outcome)
 	switch {
 	case r.ExitCode != nil && *r.ExitCode != 0:
 		text += fmt.Sprintf(" with exit code %d", *r.ExitCode)

@@ -19,6 +19,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/manager/client"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // tasked is a manager of the task "load" on the node "box", and of "api" beside it. Whoever
@@ -68,7 +69,7 @@ func (m *tasked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = client.Goal{Acting: true}
 		if strings.HasSuffix(r.URL.Path, "executions") {
 			answer = client.History{Executions: []client.Execution{{
-				ID: "x", Component: "load", Interface: "Task", Operation: "run", Part: &client.Part{Index: 2, Attempt: 1}, Runs: []client.Run{{Replica: "10.0.0.1:9001", Outcome: "failed", ExitCode: code(9), Stdout: "part 2\n"}},
+				ID: "x", Component: "load", Interface: "Task", Operation: "run", Part: &client.Part{Index: 2, Attempt: 1}, Runs: []client.Run{{Replica: "10.0.0.1:9001", Outcome: "failed", Exit: wire.Exit{ExitCode: code(9)}, Output: wire.Output{Stdout: "part 2\n"}}},
 			}}}
 		}
 	}
@@ -204,7 +205,11 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 func TestEventsSayHowFarTasksAre(t *testing.T) {
 	t.Parallel()
 	now := soon()
-	m := &tasked{events: []client.Event{{Kind: "task", Time: now.Until.Add(-8 * time.Second), Node: "box", Component: "load", Task: &now}}}
+	task, err := json.Marshal(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &tasked{events: []client.Event{{Kind: "task", Time: now.Until.Add(-8 * time.Second), Node: "box", Component: "load", Task: task}}}
 	if out, said, exit := m.ask(t, "events"); exit != 0 || !strings.Contains(out, "box/load  retrying: 3 of 5, 1 failed, next try in 8 s\n") {
 		t.Errorf("exit %d, %s: %s", exit, said, out)
 	}

@@ -126,7 +126,7 @@ func standing(node string, app manager.App, goal manager.Goal, now time.Time) ro
 		if of.Node != node {
 			continue
 		}
-		if slices.ContainsFunc(of.Replicas, func(r manager.Replica) bool { return r.Why != manager.Untouched }) {
+		if slices.ContainsFunc(of.Replicas, func(r manager.Replica) bool { return !manager.Untouched(r) }) {
 			s.Created = append(s.Created, of.Name)
 		}
 		switch hold, held := goal.Holds[of.Name]; {

@@ -17,10 +17,10 @@ func TestWhereComponentsStand(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	component := func(node, name, state, why string) manager.Component {
-		return manager.Component{Name: name, Node: node, State: state, Replicas: []manager.Replica{{State: state, Why: why}}}
+		return manager.Component{Name: name, Node: node, State: state, Replicas: []manager.Replica{{State: state, Why: why, Untouched: why == ""}}}
 	}
 	app := manager.App{Components: []manager.Component{
-		component("backend", "api", "running", "start succeeded"), component("backend", "cache", "deleted", manager.Untouched),
+		component("backend", "api", "running", "start succeeded"), component("backend", "cache", "deleted", ""),
 		component("backend", "stopped", "configured", "stop succeeded"), component("backend", "stopping", "configured", "stop succeeded"),
 		component("frontend", "gui", "running", "start succeeded"),
 	}}

@@ -106,7 +106,7 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		switch {
 		case why == "failed":
-			x.Outcome = why
+			x.Outcome = "failed"
 		case why != "" && (before == 0 || why == "not-allowed"):
 			w.WriteHeader(http.StatusConflict)
 			answer = client.Problem{Type: "urn:toskose:problem:" + why, Status: http.StatusConflict, Detail: why}

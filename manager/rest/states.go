@@ -1,11 +1,9 @@
-package view
+package rest
 
 import (
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/rest"
-	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -68,16 +66,16 @@ type Replica struct {
 
 // Component is the current state of a component.
 type Component struct {
-	Name       string                    `json:"name"`
-	Type       string                    `json:"type"`
-	Node       string                    `json:"node"`
-	State      string                    `json:"state"`
-	Allowed    []string                  `json:"allowed"`            // now, on every replica, considering its protocol and requirements
-	Degraded   bool                      `json:"degraded,omitempty"` // it has unmet requirements on some replica
-	Lacks      []rest.Lack               `json:"lacks,omitempty"`    // unmet requirements of its current state
-	Operations []topology.OperationModel `json:"operations"`
-	Replicas   []ComponentReplica        `json:"replicas"`
-	Task       *goal.TaskStatus          `json:"task,omitempty"` // the progress of a task
+	Name       string             `json:"name"`
+	Type       string             `json:"type"`
+	Node       string             `json:"node"`
+	State      string             `json:"state"`
+	Allowed    []string           `json:"allowed"`            // now, on every replica, considering its protocol and requirements
+	Degraded   bool               `json:"degraded,omitempty"` // it has unmet requirements on some replica
+	Lacks      []Lack             `json:"lacks,omitempty"`    // unmet requirements of its current state
+	Operations []OperationModel   `json:"operations"`
+	Replicas   []ComponentReplica `json:"replicas"`
+	Task       *goal.TaskStatus   `json:"task,omitempty"` // the progress of a task
 }
 
 // ComponentReplica is a component in one container.
@@ -89,21 +87,22 @@ type ComponentReplica struct {
 	Why       string         `json:"why,omitempty"`
 	Allowed   []string       `json:"allowed,omitempty"`
 	Degraded  bool           `json:"degraded,omitempty"` // it has unmet requirements
-	Lacks     []rest.Lack    `json:"lacks,omitempty"`
+	Lacks     []Lack         `json:"lacks,omitempty"`
 	Executing string         `json:"executing,omitempty"` // the id of the running execution
 	Processes []wire.Process `json:"processes,omitempty"` // if requested
 	Problem   string         `json:"problem,omitempty"`   // why the state is unknown
 	Last      string         `json:"last,omitempty"`      // its last known state
 	Heard     time.Time      `json:"heard,omitzero"`      // when that state was reported
+	Untouched bool           `json:"untouched,omitempty"` // no operation has run on it in this container
 	Outdated  bool           `json:"outdated,omitempty"`  // its application version differs from the manager's; it is not operated
 
 	// Blocked are the operations that the protocol allows but that have unmet requirements.
-	Blocked map[string][]rest.Lack `json:"blocked,omitempty"`
+	Blocked map[string][]Lack `json:"blocked,omitempty"`
 }
 
 // Operation is the current state of an operation.
 type Operation struct {
-	topology.OperationModel
+	OperationModel
 	Node      string             `json:"node"`
 	Component string             `json:"component"`
 	Allowed   bool               `json:"allowed"` // now, on every replica
@@ -116,7 +115,7 @@ type OperationReplica struct {
 	Address   string            `json:"address"`
 	Instance  string            `json:"instance,omitempty"`
 	Allowed   bool              `json:"allowed"`
-	Lacks     []rest.Lack       `json:"lacks,omitempty"`     // unmet requirements
+	Lacks     []Lack            `json:"lacks,omitempty"`     // unmet requirements
 	Running   bool              `json:"running"`             // it is executing, or its processes are running
 	Executing string            `json:"executing,omitempty"` // any running operation of the component
 	Process   *wire.ProcessInfo `json:"process,omitempty"`   // as Supervisor's clients see it
@@ -129,4 +128,11 @@ type Volume struct {
 	Type  string   `json:"type"`
 	State string   `json:"state"`
 	Nodes []string `json:"nodes"` // nodes that mount it
+}
+
+// OperationModel is the static description of an operation.
+type OperationModel struct {
+	Name        string   `json:"name"`        // "interface.operation"
+	Implemented bool     `json:"implemented"` // it has a script
+	Inputs      []string `json:"inputs,omitempty"`
 }
