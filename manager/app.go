@@ -30,7 +30,6 @@ type Options struct {
 	SecretKey func() ([]byte, error)
 	// Audit receives audit log entries that are not about requests; it may be nil.
 	Audit  func(keep.Notice)
-	Clock  *view.Clock // the clock for decisions; nil: a new one
 	Limits unitclient.Limits
 	TLS    *tls.Config // for requests to units; nil: plain HTTP
 	Logger *slog.Logger
@@ -58,9 +57,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Settle <= 0 {
 		o.Settle = time.Second
-	}
-	if o.Clock == nil {
-		o.Clock = view.NewClock(nil)
 	}
 	if o.Remember <= 0 {
 		o.Remember = 1000
@@ -94,7 +90,9 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	}
 	goals := goalModel(app)
 	a := &App{model: model, drawing: newDrawing(app)}
-	a.rules = view.NewRules(goals, digests(app), func() *goal.Document { return a.keeper.Document() }, opts.Clock)
+	clock := goal.NewClock(nil)
+	observer := goal.NewObserver(digests(app), clock)
+	a.rules = view.NewRules(goals, observer, func() *goal.Document { return a.keeper.Document() }, clock)
 	a.fleet = fleet.New(fleet.Options{
 		Model: model, Containers: opts.Containers, Limits: opts.Limits, TLS: opts.TLS, Logger: opts.Logger,
 		Poll: opts.Poll, Patience: opts.Patience, Backoff: opts.Backoff, Discover: opts.Discover, Settle: opts.Settle,
@@ -102,12 +100,12 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	a.engine = fleet.NewEngine(a.fleet, opts.Remember)
 	a.Control = Control{model, a.fleet}
 	a.Logs = Logs{model, a.fleet, logs.New(model, a.fleet)}
-	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules, now: opts.Clock.Now}
+	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules, now: clock.Now}
 	a.standard = app.Goal
-	w := world{model, a.fleet, a.rules, a.engine}
+	w := world{model, a.fleet, observer, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
-		Execute: w.execute, Now: opts.Clock.Now, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
+		Execute: w.execute, Now: clock.Now, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
 	if len(goals.Tasks) > 0 {

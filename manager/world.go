@@ -10,23 +10,22 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/topology"
-	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"
 )
 
 // world connects the goal's keeper to the units.
 type world struct {
-	app    *topology.Application
-	fleet  *fleet.Fleet
-	rules  *view.Rules
-	engine *fleet.Engine
+	app      *topology.Application
+	fleet    *fleet.Fleet
+	observer *goal.Observer
+	engine   *fleet.Engine
 }
 
-// observe returns the mirror's state in the form that package goal uses.
+// observe returns the current situation, and a channel that is closed when it is outdated.
 func (w world) observe() (goal.Situation, <-chan struct{}) {
 	now := w.fleet.Snapshot()
-	return w.rules.At(now).Situation(), now.Superseded()
+	return w.observer.At(now).Situation(), now.Superseded()
 }
 
 // execute runs a step for the goal and waits for its end.

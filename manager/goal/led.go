@@ -28,7 +28,7 @@ func (m *Model) unled(s Situation, r *Replica, component string, step protocol.S
 			if !m.replicaOffers(p, b, nil) {
 				continue
 			}
-			led = led || !p.Apart
+			led = led || !p.Unresolvable
 			if at := p.Components[b.Target].cameUp().Add(ledWithin); at.After(wait) {
 				wait = at
 			}

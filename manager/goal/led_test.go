@@ -29,11 +29,11 @@ func TestWhoRequiresAnotherContainerWaitsUntilTheNetworkLeadsThere(t *testing.T)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	backend := func(name string, apart bool, since time.Duration) goal.Replica {
 		start := goal.Run{Operation: protocol.Operation{Interface: protocol.Standard, Name: "start"}, To: protocol.Running, Ended: now.Add(-since)}
-		return goal.Replica{Node: "backend", Name: name, Instance: name, Apart: apart, Components: map[string]goal.Component{
+		return goal.Replica{Node: "backend", Name: name, Instance: name, Unresolvable: apart, Components: map[string]goal.Component{
 			"api": {State: protocol.Running, Open: true, Runs: []goal.Run{start}}, "log": {State: protocol.Configured},
 		}}
 	}
-	frontend := goal.Replica{Node: "frontend", Name: "f", Instance: "f", Apart: true, Components: map[string]goal.Component{"gui": {State: protocol.Configured}}}
+	frontend := goal.Replica{Node: "frontend", Name: "f", Instance: "f", Unresolvable: true, Components: map[string]goal.Component{"gui": {State: protocol.Configured}}}
 	for name, tt := range map[string]struct {
 		backends []goal.Replica
 		begins   bool

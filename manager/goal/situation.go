@@ -40,12 +40,12 @@ func (s Situation) of(node string) []int {
 
 // Replica is one container of a node that has a unit.
 type Replica struct {
-	Node     string
-	Name     string // for people
-	Instance string // of its unit; empty: the unit never responded
-	Problem  string // why it must not be operated: unreachable or outdated; empty: it may be
-	Unknown  bool   // its known states may be outdated
-	Apart    bool   // no name resolves to it for clients yet
+	Node         string
+	Name         string // for people
+	Instance     string // of its unit; empty: the unit never responded
+	Problem      string // why it must not be operated: unreachable or outdated; empty: it may be
+	Unknown      bool   // its known states may be outdated
+	Unresolvable bool   // no name resolves to it for clients yet
 	// Components are the states that its unit reports, by component.
 	Components map[string]Component
 }

@@ -39,7 +39,7 @@ func (l Look) Check(op topology.Operation, targets []netip.AddrPort, force, stri
 // outdated returns the replicas of another version of the application.
 func (l Look) outdated(replicas []*mirror.Replica) (names []string) {
 	for _, at := range replicas {
-		if l.rules.outdated(at) {
+		if l.rules.observer.Outdated(at) {
 			names = append(names, at.Address.String())
 		}
 	}
@@ -58,7 +58,7 @@ func (l Look) reachable(n *topology.Node, addrs []netip.AddrPort) (all []*mirror
 
 // predict returns an operation's unmet requirements, and the situation after it.
 func (l Look) predict(op topology.Operation, replicas []*mirror.Replica) (unmet []rest.Lack, after goal.Situation) {
-	after = l.situation
+	after = l.settled
 	after.Replicas = slices.Clone(after.Replicas)
 	name := op.Component.Name()
 	for _, at := range replicas {
@@ -70,9 +70,9 @@ func (l Look) predict(op topology.Operation, replicas []*mirror.Replica) (unmet 
 		if step < 0 {
 			continue
 		}
-		i := l.index[at]
-		now := &l.situation.Replicas[i]
-		unmet = merge(unmet, l.rules.unmet(l.situation, now, name, l.rules.model.Needed(name, choice.Steps[step])))
+		i := l.Number(at)
+		now := &l.settled.Replicas[i]
+		unmet = merge(unmet, l.rules.unmet(l.settled, now, name, l.rules.model.Needed(name, choice.Steps[step])))
 		moved := maps.Clone(now.Components)
 		moved[name] = goal.Component{State: choice.Steps[step].Target}
 		after.Replicas[i].Components = moved

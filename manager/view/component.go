@@ -59,7 +59,7 @@ func common(a, b []string) []string {
 
 func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) rest.ComponentReplica {
 	r := rest.ComponentReplica{Address: at.Address.String(), Instance: at.Instance, State: rest.StateUnknown}
-	r.Outdated = l.rules.outdated(at)
+	r.Outdated = l.rules.observer.Outdated(at)
 	known := at.Component(c.Name())
 	if at.Problem != nil {
 		r.Problem = rest.Of(c.Node.Replica(at.Address), at.Problem).Error()
@@ -73,7 +73,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) rest.C
 		return r
 	}
 	r.State, r.Since, r.Why = l.of(at).Components[c.Name()].State, known.Since, known.Why
-	r.Lacks = l.rules.unmetNow(l.situation, l.of(at), c.Name())
+	r.Lacks = l.rules.unmetNow(l.settled, l.of(at), c.Name())
 	r.Degraded = len(r.Lacks) > 0
 	r.Allowed, r.Blocked = l.allowed(c, at, known)
 	r.Untouched = known.Seq == 0

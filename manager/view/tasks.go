@@ -25,8 +25,8 @@ func (s *progress) on(all []*goal.TaskStatus, node string) []*goal.TaskStatus {
 	return all
 }
 
-// stand computes the progress of Tasks; before is the previous result. The caller holds the lock.
-func (r *Rules) stand(before *progress) *progress {
+// progress returns the progress of Tasks; before is the previous result.
+func (r *Rules) progress(before *progress, s goal.Situation, document *goal.Document) *progress {
 	if before == nil {
 		before = &progress{nodes: map[string][]string{}}
 		for _, task := range slices.Sorted(maps.Keys(r.model.Tasks)) {
@@ -34,10 +34,8 @@ func (r *Rules) stand(before *progress) *progress {
 			before.nodes[node] = append(before.nodes[node], task)
 		}
 	}
-	s := r.now
-	s.Now = r.clock.Now()
 	next, changed := &progress{of: map[string]*goal.TaskStatus{}, nodes: before.nodes}, before.of == nil
-	for task, status := range r.model.TaskStatuses(r.goal, s) {
+	for task, status := range r.model.TaskStatuses(document, s) {
 		last := before.of[task]
 		if last == nil || !reflect.DeepEqual(*last, status) {
 			last, changed = &status, true

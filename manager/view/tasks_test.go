@@ -29,10 +29,11 @@ func pipeline(t *testing.T, deadline time.Duration, holds *goal.Document) (*Rule
 	if err != nil {
 		t.Fatal(err)
 	}
+	clock := goal.NewClock(nil)
 	rules := NewRules(goal.NewModel(goal.Model{
 		Elements: plan.Elements(model), Node: map[string]string{"load": "box", "api": "web"},
 		Tasks: map[string]goal.Task{"load": {Completions: 2, Parallelism: 2, BackoffLimit: 6, Deadline: deadline}},
-	}), nil, func() *goal.Document { return holds }, NewClock(nil))
+	}), goal.NewObserver(nil, clock), func() *goal.Document { return holds }, clock)
 	return rules, app
 }
 

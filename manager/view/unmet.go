@@ -69,7 +69,7 @@ func (r *Rules) unmet(s goal.Situation, at *goal.Replica, component string, requ
 
 // UnmetOfUsers returns the unmet requirements of a component's users, on any replica.
 func (l Look) UnmetOfUsers(component string) []rest.Lack {
-	return l.rules.unmetOfUsers(l.situation, component)
+	return l.rules.unmetOfUsers(l.settled, component)
 }
 
 func (r *Rules) unmetOfUsers(s goal.Situation, component string) []rest.Lack {
@@ -105,7 +105,7 @@ func (l Look) allowed(c *topology.Component, at *mirror.Replica, known *mirror.C
 	choice := c.Choice(known)
 	for _, step := range choice.Steps {
 		name := step.Operation.String()
-		if lacks := l.rules.unmet(l.situation, l.of(at), c.Name(), l.rules.model.Needed(c.Name(), step)); lacks != nil {
+		if lacks := l.rules.unmet(l.settled, l.of(at), c.Name(), l.rules.model.Needed(c.Name(), step)); lacks != nil {
 			if blocked == nil {
 				blocked = map[string][]rest.Lack{}
 			}

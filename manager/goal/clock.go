@@ -1,4 +1,4 @@
-package view
+package goal
 
 import (
 	"time"
@@ -44,19 +44,19 @@ func (c *Clock) convert(at time.Time, live bool) time.Time {
 	return c.Now().Add(-age)
 }
 
-// times are the start and end times of an instance's executions on the Clock; once set, they do not change.
-type times map[string]*executionTimes
+// executionTimes are the start and end times of an instance's executions on the Clock; once set, they do not change.
+type executionTimes map[string]*runTimes
 
-type executionTimes struct{ started, ended, gone, since time.Time }
+type runTimes struct{ started, ended, gone, since time.Time }
 
 // timesOf returns the times of all executions of a replica. before holds the known times; live reports whether the
 // manager has followed its unit since.
-func (c *Clock) timesOf(at *mirror.Replica, before times, live bool) times {
-	next := times{}
+func (c *Clock) timesOf(at *mirror.Replica, before executionTimes, live bool) executionTimes {
+	next := executionTimes{}
 	for _, component := range at.Components {
 		for i := range component.Recent {
 			x := &component.Recent[i]
-			t := executionTimes{}
+			t := runTimes{}
 			if known := before[x.ID]; known != nil {
 				t = *known
 			}
@@ -68,7 +68,7 @@ func (c *Clock) timesOf(at *mirror.Replica, before times, live bool) times {
 }
 
 // complete adds the missing times.
-func (t *executionTimes) complete(c *Clock, x *wire.Execution, live bool) {
+func (t *runTimes) complete(c *Clock, x *wire.Execution, live bool) {
 	for _, one := range []struct {
 		known *time.Time
 		at    time.Time

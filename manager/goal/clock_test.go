@@ -1,4 +1,4 @@
-package view
+package goal
 
 import (
 	"net/netip"
@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/plan"
@@ -33,20 +32,20 @@ func TestAClockThatJumpsDelaysNoRetry(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				jump := time.Duration(0)
 				wall := func() time.Time { return time.Now().Add(jump) }
-				rules := webRules(wall)
-				if rules.At(webAt()); tt.restarted {
-					rules = webRules(wall)
+				model, observer := webModel(), NewObserver(nil, NewClock(wall))
+				if observer.At(webAt()); tt.restarted {
+					observer = NewObserver(nil, NewClock(wall))
 				}
 				time.Sleep(time.Minute)
 				jump = tt.jump
 				failed := []wire.Execution{failedAt("1", wall()), failedAt("2", wall().Add(time.Second)), failedAt("3", wall().Add(2*time.Second))}
 				time.Sleep(2 * time.Second)
 				if !tt.restarted {
-					rules.At(webAt(failed...))
+					observer.At(webAt(failed...))
 				}
 				jump = 0
-				s := rules.At(webAt(failed...)).Situation()
-				d := rules.model.Decide(t.Context(), &goal.Document{All: goal.Up, At: s.Now.Add(-time.Hour)}, s)
+				s := observer.At(webAt(failed...)).Situation()
+				d := model.Decide(t.Context(), &Document{All: Up, At: s.Now.Add(-time.Hour)}, s)
 				wait := time.Duration(0)
 				if len(d.Steps) == 0 {
 					wait = d.Wake.Sub(s.Now)
@@ -59,14 +58,13 @@ func TestAClockThatJumpsDelaysNoRetry(t *testing.T) {
 	}
 }
 
-func webRules(wall func() time.Time) *Rules {
+func webModel() *Model {
 	model := &spec.Application{
 		Name:       "web",
 		Nodes:      []spec.Node{{Name: "box", Protocol: protocol.Container().Hosting()}},
 		Components: []spec.Component{{Name: "api", Node: "box", Host: "box", Protocol: protocol.Software()}},
 	}
-	return NewRules(goal.NewModel(goal.Model{Elements: plan.Elements(model), Node: map[string]string{"api": "box"}}),
-		nil, func() *goal.Document { return nil }, NewClock(wall))
+	return NewModel(Model{Elements: plan.Elements(model), Node: map[string]string{"api": "box"}})
 }
 
 func failedAt(id string, at time.Time) wire.Execution {
