@@ -19,7 +19,7 @@ type Observer struct {
 	mu        sync.Mutex
 	last      *Observed
 	times     map[string]executionTimes // of executions, by instance
-	reachable map[string]bool  // instances that were reachable at the last observation
+	reachable map[string]bool           // instances that were reachable at the last observation
 }
 
 // NewObserver returns an Observer. digests are the expected digests of the units' configurations, by node.

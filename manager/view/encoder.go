@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"github.com/toskose/toskose/manager/rest"
 	"hash"
 	"sync"
+
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Encoder caches the JSON of the application. With very many replicas, most are unchanged and are not encoded

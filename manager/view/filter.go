@@ -1,8 +1,9 @@
 package view
 
 import (
-	"github.com/toskose/toskose/manager/rest"
 	"slices"
+
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Filter selects nodes and components. Empty fields match everything.

@@ -56,4 +56,4 @@ func (r *Rules) progress(before *progress, s goal.Situation, document *goal.Docu
 func (l Look) Tasks() map[string]*goal.TaskStatus { return l.tasks.of }
 
 // Same reports whether a later look has the same content.
-func (l Look) Same(later Look) bool { return l.Snapshot == later.Snapshot && l.tasks == later.tasks }
+func (l Look) Same(later Look) bool { return l.Observed == later.Observed && l.tasks == later.tasks }
