@@ -160,7 +160,7 @@ func agree(t *testing.T, managers map[int]*client.Client) (g client.Goal) {
 	return g
 }
 
-var asks = regexp.MustCompile(`msg="the goal asks".* execution=(\S+)`)
+var asks = regexp.MustCompile(`msg="the goal starts an operation".* execution=(\S+)`)
 
 // requests says what the managers that are left have asked of units.
 func (d *duel) requests(t *testing.T) string {

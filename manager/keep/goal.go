@@ -39,31 +39,18 @@ type Status struct {
 
 // Status returns the goal and its progress.
 func (k *Keeper) Status() Status {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.status()
-}
-
-func (k *Keeper) status() Status {
+	last, _ := k.evaluated.get()
+	document := k.store.stored()
 	s := Status{
-		Document: k.store.document, Acting: k.acting, Decision: k.decision, Superseded: k.last,
-		Default:  k.store.document == nil && k.opts.Default != "",
-		Rejected: k.store.rejected(k.observed), Known: k.store.trivial || len(k.observed.Replicas) > 0,
+		Document: document, Acting: last.acting, Decision: last.decision, Superseded: last.superseded,
+		Default:  document == nil && k.opts.Default != "",
+		Lacking:  k.store.behind(last.observed),
+		Rejected: k.store.rejected(last.observed), Known: k.store.trivial() || len(last.observed.Replicas) > 0,
+		Underway: k.running.list(),
 	}
-	now := k.observed
+	now := last.observed
 	now.Now = k.opts.Now()
-	s.Tasks = k.opts.Model.TaskStatuses(k.document(), now)
-	if s.Document != nil {
-		s.Lacking = k.store.lacking(k.observed)
-	}
-	for _, f := range k.flights {
-		if f.seq == 0 {
-			s.Underway = append(s.Underway, f.step)
-		}
-	}
-	slices.SortFunc(s.Underway, func(a, b goal.Step) int {
-		return slices.Compare([]string{a.Node, a.Component, a.Instance}, []string{b.Node, b.Component, b.Instance})
-	})
+	s.Tasks = k.opts.Model.TaskStatuses(k.store.current(), now)
 	return s
 }
 
@@ -75,23 +62,34 @@ type Signing struct {
 
 // Signing returns the current state of the goal's signature.
 func (k *Keeper) Signing() Signing {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	keys := k.store.keys()
+	last, _ := k.evaluated.get()
+	keys := k.opts.Keys()
+	return Signing{Keys: len(keys), Current: k.store.signedBy(keys.Current(), last.observed)}
+}
+
+// signedBy reports whether there is no goal, or a key has signed it and all replicas that can store it do.
+func (st *store) signedBy(key string, s goal.Situation) bool {
 	// A unit without room for documents does not store one that another key has signed.
-	lacks := slices.ContainsFunc(k.observed.Replicas, func(r goal.Replica) bool { return !k.store.kept(r.Instance) })
-	current := k.store.document == nil || k.store.key == keys.Current() && !lacks
-	return Signing{Keys: len(keys), Current: current}
+	behind := slices.ContainsFunc(s.Replicas, func(r goal.Replica) bool { return !st.isCurrent(r.Instance) })
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.document == nil || st.key == key && !behind
 }
 
 // Document returns the current goal, or nil. It does not wait for a decision in progress.
-func (k *Keeper) Document() *goal.Document { return k.holds.Load() }
+func (k *Keeper) Document() *goal.Document { return k.store.current() }
+
+// stored returns the newest document of the units; nil if there is none.
+func (st *store) stored() *goal.Document {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.document
+}
 
 // Changed returns a channel that is closed after the next evaluation of the goal.
 func (k *Keeper) Changed() <-chan struct{} {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.changed
+	_, changed := k.evaluated.get()
+	return changed
 }
 
 // ErrNotKept is returned when a goal was accepted, but a majority of the replicas does not store it yet.
@@ -100,7 +98,7 @@ var ErrNotKept = errors.New("not more than half of the replicas keep the goal ye
 // Set sets the goal and waits until a majority of the replicas stores it. If ctx ends first, the error is
 // ErrNotKept. Components that the goal names are no longer on hold.
 func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error) {
-	return k.change(ctx, func(before *goal.Document) (*goal.Document, error) {
+	return k.change(ctx, func(before, _ *goal.Document) (*goal.Document, error) {
 		next := &goal.Document{All: ask.All, States: maps.Clone(ask.States), By: ask.By, At: now}
 		if before != nil {
 			k.opts.merge(next, before, ask)
@@ -155,13 +153,14 @@ func (k *Keeper) RunTask(ctx context.Context, task string, again bool, by string
 	if !is {
 		return k.Status(), fmt.Errorf("%w: %q", ErrNoTask, task)
 	}
-	return k.change(ctx, func(*goal.Document) (*goal.Document, error) {
+	return k.change(ctx, func(_, current *goal.Document) (*goal.Document, error) {
 		next := &goal.Document{}
-		if before := k.document(); before != nil {
-			*next = *before
+		if current != nil {
+			*next = *current
 		}
 		if again {
-			next = k.opts.Model.Again(next, k.observed, task)
+			last, _ := k.evaluated.get()
+			next = k.opts.Model.Again(next, last.observed, task)
 		}
 		next.By, next.At = by, now
 		next.Holds = maps.Clone(next.Holds)
@@ -179,7 +178,7 @@ func (k *Keeper) RunTask(ctx context.Context, task string, again bool, by string
 
 // Resume removes the holds of the given components, or all.
 func (k *Keeper) Resume(ctx context.Context, components []string, by string, now time.Time) (Status, error) {
-	return k.change(ctx, func(before *goal.Document) (*goal.Document, error) {
+	return k.change(ctx, func(before, _ *goal.Document) (*goal.Document, error) {
 		if before == nil {
 			return nil, nil
 		}
@@ -201,9 +200,9 @@ func (k *Keeper) Resume(ctx context.Context, components []string, by string, now
 // ErrNotHeld is returned for a component that is not on hold.
 var ErrNotHeld = errors.New("it is not on hold")
 
-// next derives the requested document from the previous one, which may be nil; a nil result changes nothing. The
-// Keeper's lock is held.
-type next func(before *goal.Document) (*goal.Document, error)
+// next derives the requested document from the stored one and from the current goal, which may be the default. Both
+// may be nil; a nil result changes nothing.
+type next func(before, current *goal.Document) (*goal.Document, error)
 
 // ErrNoEvidence is returned when the latest goal is unknown, so that a new one cannot be derived from it.
 var ErrNoEvidence = errors.New("not enough containers have answered to know the latest goal; nothing was changed, try again when they run")
@@ -214,14 +213,11 @@ func (k *Keeper) change(ctx context.Context, next next) (Status, error) {
 	if !k.learn(ctx) {
 		return k.Status(), ErrNoEvidence
 	}
-	k.mu.Lock()
-	d, err := k.put(next)
-	chain := k.chain
-	k.mu.Unlock()
+	d, chain, err := k.store.put(next)
 	if err != nil || d == nil {
 		return k.Status(), err
 	}
-	return k.kept(ctx, d, chain, next)
+	return k.awaitStored(ctx, d, chain, next)
 }
 
 // learningTime is how long a new manager waits for the latest goal.
@@ -232,14 +228,13 @@ const learningTime = 3 * time.Second
 func (k *Keeper) learn(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, learningTime)
 	defer cancel()
-	k.locked(func() bool { return !k.acted }) // do not wait for all nodes to be known
-	for {
-		changed := k.Changed()
-		k.mu.Lock()
-		known := k.acted || k.store.enough(k.observed, true)
-		k.mu.Unlock()
-		if known {
+	for first := true; ; first = false {
+		last, changed := k.evaluated.get()
+		if last.acted || k.store.reported(last.observed, true) {
 			return true
+		}
+		if first {
+			k.evaluateSoon() // do not wait for all nodes to be known
 		}
 		select {
 		case <-changed:
@@ -249,54 +244,51 @@ func (k *Keeper) learn(ctx context.Context) bool {
 	}
 }
 
-// put stores a requested change as the newest document. The caller holds the lock.
-func (k *Keeper) put(next next) (*goal.Document, error) {
-	d, err := next(k.store.document)
+// put stores a requested change as the newest document, and returns it with its chain.
+func (st *store) put(next next) (d *goal.Document, chain int, err error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	d, err = next(st.document, st.withDefault())
 	if err == nil && d != nil {
 		err = fits(d)
 	}
 	if err != nil || d == nil {
-		return nil, err
+		return nil, st.chain, err
 	}
-	if before := k.store.document; before != nil && before.Asked != k.asked {
-		k.chain++
+	if before := st.document; before != nil && before.Asked != st.requested {
+		st.chain++
 	}
-	d.Revision = k.store.following()
+	d.Revision = st.following()
 	d.Asked = d.Revision
-	k.asked = d.Asked
-	k.store.replace(d)
-	k.holds.Store(k.document())
-	k.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
-	k.poke()
-	return d, nil
+	st.requested = d.Asked
+	st.replace(d)
+	st.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
+	st.changed()
+	return d, st.chain, nil
 }
 
-// maxDuels is how often a change is applied again, on top of other managers' documents that appear while it is
+// maxRebases is how often a change is applied again, on top of other managers' documents that appear while it is
 // being distributed.
-const maxDuels = 3
+const maxRebases = 3
 
-// kept waits until a majority of the replicas stores a document of a chain. If a newer document overtakes it, kept
-// applies next again, unless next is nil.
-func (k *Keeper) kept(ctx context.Context, d *goal.Document, chain int, next next) (Status, error) {
-	for duels := 0; ; {
-		changed := k.Changed()
-		k.mu.Lock()
-		now := k.status()
-		have := voters(k.observed) - len(now.Lacking)
-		enough := 2*have > voters(k.observed)
-		if k.overtaken(d, chain) && !enough && next != nil && duels < maxDuels {
+// awaitStored waits until a majority of the replicas stores a document of a chain. If a newer document overtakes it,
+// awaitStored applies next again, unless next is nil.
+func (k *Keeper) awaitStored(ctx context.Context, d *goal.Document, chain int, next next) (Status, error) {
+	for rebases := 0; ; {
+		last, changed := k.evaluated.get()
+		now := k.Status()
+		have := voters(last.observed) - len(k.store.behind(last.observed))
+		if 2*have > voters(last.observed) {
+			return now, nil
+		}
+		if next != nil && rebases < maxRebases && k.store.overtaken(d, chain) {
 			// A replica had a newer document than this manager knew: apply the request to it, and keep its other parts.
-			duels++
-			again, err := k.put(next)
+			rebases++
+			again, nextChain, err := k.store.put(next)
 			if err != nil {
-				k.mu.Unlock()
 				return now, err
 			}
-			d, chain = cmp.Or(again, d), k.chain
-		}
-		k.mu.Unlock()
-		if enough {
-			return now, nil
+			d, chain = cmp.Or(again, d), nextChain
 		}
 		select {
 		case <-changed:
@@ -307,8 +299,10 @@ func (k *Keeper) kept(ctx context.Context, d *goal.Document, chain int, next nex
 }
 
 // overtaken reports whether another manager's document has replaced one of a chain. Later requests to this manager
-// are derived from it. The caller holds the lock.
-func (k *Keeper) overtaken(d *goal.Document, chain int) bool {
-	newest := k.store.document.Asked
-	return newest.Compare(d.Asked) > 0 && (newest != k.asked || chain != k.chain)
+// are derived from it.
+func (st *store) overtaken(d *goal.Document, chain int) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	newest := st.document.Asked
+	return newest.Compare(d.Asked) > 0 && (newest != st.requested || chain != st.chain)
 }

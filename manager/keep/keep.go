@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toskose/toskose/internal/sleep"
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/signature"
-	"github.com/toskose/toskose/unit/wire"
 )
 
 // Options configure a Keeper. A zero duration means its default.
@@ -45,36 +45,18 @@ type Options struct {
 type Keeper struct {
 	opts      Options
 	nodes     []string // that host components, sorted
-	store     store
-	announcer announcer
-	leases    leases
-	poked     chan struct{}
+	store     *store
+	announcer *announcer
+	running   *runningSteps
+	evaluated *evaluations
+	working   sync.WaitGroup
 
-	mu       sync.Mutex
-	begun    time.Time
-	acting   bool
-	acted    bool // has acted once: from then on a majority is enough
-	flights  map[place]*flight
-	decision *goal.Decision
-	observed goal.Situation
-	last     <-chan struct{} // the superseded channel of the last decision's situation
-	stale    bool            // something else has changed since
-	changed  chan struct{}   // closed with every decision
-	working  sync.WaitGroup
-	standard *goal.Document                // the default goal, with the holds and other records that the units store
-	standing *goal.Document                // the document from which standard was derived
-	holds    atomic.Pointer[goal.Document] // for callers that do not wait for the lock
-	asked    wire.Revision                 // of the last document requested from this manager
-	chain    int                           // counts requested documents that were not derived from this manager's previous one
-}
+	stale atomic.Bool   // something other than the situation has changed since the last evaluation
+	wake  chan struct{} // makes Run evaluate the goal again
 
-// place is a component on a replica.
-type place struct{ instance, component string }
-
-// flight is a step that was requested and has not been observed to end.
-type flight struct {
-	step goal.Step
-	seq  uint64 // of its end; 0: still running
+	// Run's goroutine owns these.
+	begun  time.Time
+	leases leases
 }
 
 // New returns a Keeper that is idle until Run.
@@ -94,31 +76,27 @@ func New(opts Options) *Keeper {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	k := &Keeper{
-		opts: opts, poked: make(chan struct{}, 1), leases: leases{}, flights: map[place]*flight{},
-		decision: &goal.Decision{}, changed: make(chan struct{}),
+		opts: opts, nodes: slices.Compact(slices.Sorted(maps.Values(opts.Model.Node))),
+		running: newRunningSteps(), evaluated: newEvaluations(), leases: leases{}, wake: make(chan struct{}, 1),
 	}
-	k.store = store{
-		copies: map[string]*held{}, keys: opts.Keys, report: opts.Report, open: opts.Copies, locked: k.locked, working: &k.working, retry: opts.Retry, log: opts.Logger,
-	}
-	k.store.trivial = len(opts.Model.Node) == 0
-	k.nodes = slices.Compact(slices.Sorted(maps.Values(opts.Model.Node)))
-	k.announcer = announcer{opts: opts, kept: k.store.kept, locked: k.locked, working: &k.working, told: map[string]*told{}}
+	k.store = &store{opts: opts, copies: map[string]*copyState{}, changed: k.evaluateSoon, working: &k.working}
+	k.announcer = &announcer{opts: opts, store: k.store, changed: k.evaluateSoon, working: &k.working, received: map[string]*receivedTargets{}}
 	return k
 }
 
 // Run reconciles the application until ctx ends. Running operations continue on the units.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.working.Wait()
-	k.listen(ctx)
+	k.awaitDiscovery(ctx)
 	for ctx.Err() == nil {
 		began := time.Now()
 		s, superseded := k.opts.Observe()
-		wake := k.turn(ctx, s, superseded)
-		pause(ctx, min(time.Since(began), 100*time.Millisecond)) // uses at most half of a core
-		timer := time.NewTimer(max(0, time.Until(wake)))
+		again := k.evaluate(ctx, s, superseded)
+		_ = sleep.For(ctx, min(time.Since(began), 100*time.Millisecond)) // uses at most half of a core
+		timer := time.NewTimer(max(0, time.Until(again)))
 		select {
 		case <-superseded:
-		case <-k.poked:
+		case <-k.wake:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -126,13 +104,13 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// hush is how long the Keeper stays idle while some nodes are unknown. With very many replicas, sending requests
-// earlier would take longer than discovering them.
-const hush = time.Second
+// quietPeriod is how long the Keeper stays idle while some nodes are unknown. With very many replicas, sending
+// requests earlier would take longer than discovering them.
+const quietPeriod = time.Second
 
-// listen returns when all nodes are known, a client changes the goal, or hush is over.
-func (k *Keeper) listen(ctx context.Context) {
-	over := time.NewTimer(hush)
+// awaitDiscovery returns when all nodes are known, a client changes the goal, or the quiet period is over.
+func (k *Keeper) awaitDiscovery(ctx context.Context) {
+	over := time.NewTimer(quietPeriod)
 	defer over.Stop()
 	for {
 		began := time.Now()
@@ -140,10 +118,10 @@ func (k *Keeper) listen(ctx context.Context) {
 		if s.Complete {
 			return
 		}
-		pause(ctx, min(10*time.Since(began), 100*time.Millisecond))
+		_ = sleep.For(ctx, min(10*time.Since(began), 100*time.Millisecond))
 		select {
 		case <-superseded:
-		case <-k.poked:
+		case <-k.wake:
 			return
 		case <-over.C:
 			return
@@ -153,180 +131,108 @@ func (k *Keeper) listen(ctx context.Context) {
 	}
 }
 
-// look is how often the goal is evaluated without other events.
-const look = time.Second
+// evaluationInterval is how often the goal is evaluated without other events.
+const evaluationInterval = time.Second
 
-// turn distributes the goal and, if anything has changed since the last decision, decides. It returns when to run
-// again if nothing happens.
-func (k *Keeper) turn(ctx context.Context, s goal.Situation, superseded <-chan struct{}) time.Time {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+// evaluate distributes the goal and, if anything has changed since the last decision, decides. It returns when to
+// run again if nothing happens.
+func (k *Keeper) evaluate(ctx context.Context, s goal.Situation, superseded <-chan struct{}) time.Time {
 	if k.begun.IsZero() {
 		k.begun = s.Now
 	}
-	k.observed = s
-	k.store.follow(ctx, s)
-	waited := k.acted || s.Now.Sub(k.begun) >= k.opts.Patience
-	acting := k.store.enough(s, waited)
+	last := k.evaluated.observe(s)
+	k.store.exchange(ctx, s)
+	acting := k.store.reported(s, last.acted || s.Now.Sub(k.begun) >= k.opts.Patience)
 	k.store.adoptUnsigned(s, k.nodes, acting)
-	if acting != k.acting {
-		k.acting, k.acted, k.stale = acting, true, true
+	stale := k.stale.Swap(false)
+	if acting != last.acting {
+		stale = true
 		k.opts.Logger.Info("the goal", "acting", acting, "replicas", len(s.Replicas), "missing", len(s.Missing))
 	}
-	if acting && k.store.signAnew() {
-		k.stale = true
-	}
 	if acting {
-		k.endExpired(s.Now)
+		stale = k.store.signAnew() || stale
+		stale = k.endExpired(s.Now) || stale
 	}
-	defer k.announcer.follow(ctx, s)
-	due := !k.decision.Wake.IsZero() && !s.Now.Before(k.decision.Wake)
-	if superseded == k.last && !k.stale && !due {
-		return k.wake(s.Now)
+	defer k.announcer.send(ctx, s)
+	due := !last.decision.Wake.IsZero() && !s.Now.Before(last.decision.Wake)
+	if superseded == last.superseded && !stale && !due {
+		return nextEvaluation(last.decision, s.Now)
 	}
-	k.last, k.stale = superseded, false
-	document := k.document()
-	k.holds.Store(document)
-	seen := k.overlay(s)
-	d := k.opts.Model.Continue(ctx, k.decision, document, seen)
-	if k.acting {
+	document := k.store.current()
+	d := k.opts.Model.Continue(ctx, last.decision, document, k.overlay(s))
+	if acting {
 		k.announcer.decide(d.Targets)
-		if len(d.Holds)+len(d.Resumed) > 0 {
-			k.store.hold(d.Holds, d.Resumed, s.Now)
-			k.stale = true
-		}
-		if len(d.Records) > 0 {
-			k.store.record(d.Records, s.Now)
-			k.stale = true
-		}
-		for _, step := range d.Steps {
-			k.begin(ctx, step)
-		}
+		k.carryOut(ctx, document, d, s.Now)
 	}
-	k.decision = d
-	close(k.changed)
-	k.changed = make(chan struct{})
-	return k.wake(s.Now)
+	k.evaluated.publish(acting, d, superseded)
+	return nextEvaluation(d, s.Now)
 }
 
-// wake returns when to run again if nothing happens. The caller holds the lock.
-func (k *Keeper) wake(now time.Time) time.Time {
-	next := now.Add(look)
-	if at := k.decision.Wake; !at.IsZero() && at.Before(next) {
+// carryOut stores the changes of a decision and starts its steps, unless a client has changed the goal meanwhile.
+func (k *Keeper) carryOut(ctx context.Context, document *goal.Document, d *goal.Decision, now time.Time) {
+	current := k.store.ifCurrent(document, func() {
+		if len(d.Holds)+len(d.Resumed) > 0 {
+			k.store.hold(d.Holds, d.Resumed, now)
+			k.stale.Store(true)
+		}
+		if len(d.Records) > 0 {
+			k.store.record(d.Records, now)
+			k.stale.Store(true)
+		}
+		for _, step := range d.Steps {
+			k.start(ctx, step)
+		}
+	})
+	if !current {
+		k.evaluateSoon()
+	}
+}
+
+// nextEvaluation returns when to evaluate the goal again if nothing happens.
+func nextEvaluation(d *goal.Decision, now time.Time) time.Time {
+	next := now.Add(evaluationInterval)
+	if at := d.Wake; !at.IsZero() && at.Before(next) {
 		return at
 	}
 	return next
 }
 
-// document returns the current goal: the units', or the default with their holds; nil if there is none. The caller
-// holds the lock.
-func (k *Keeper) document() *goal.Document {
-	d := k.store.document
-	if k.opts.Default == "" || d != nil && (d.All != "" || len(d.States) > 0) {
-		return d
-	}
-	if k.standard == nil || k.standing != d {
-		with := goal.Document{}
-		if d != nil {
-			with = *d
-		}
-		with.All = k.opts.Default
-		k.standard, k.standing = &with, d
-	}
-	return k.standard
-}
-
 // overlay adds this Keeper's more recent knowledge to a situation: its own operations, and replicas that do not store
-// the goal yet. The caller holds the lock.
+// the goal yet.
 func (k *Keeper) overlay(s goal.Situation) goal.Situation {
 	s.Replicas = slices.Clone(s.Replicas)
-	there := map[place]bool{}
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
-		if r.Problem == "" && !k.store.kept(r.Instance) {
+		if r.Problem == "" && !k.store.isCurrent(r.Instance) {
 			r.Problem = "it does not keep the goal yet"
 		}
-		for name, c := range r.Components {
-			at := place{r.Instance, name}
-			f := k.flights[at]
-			if f == nil {
-				continue
-			}
-			if there[at] = true; f.seq > 0 && c.Seq >= f.seq {
-				delete(k.flights, at)
-				continue
-			}
-			if c.Executing == nil {
-				r.Components = with(r.Components, name, goal.Run{ID: f.step.ID, Operation: f.step.Operation, From: c.State})
-			}
-		}
 	}
-	for at, f := range k.flights {
-		if !there[at] && f.seq > 0 { // its container was removed
-			delete(k.flights, at)
-		}
-	}
+	k.running.overlay(s)
 	return s
 }
 
-// with returns a copy of the components in which one is executing an operation.
-func with(components map[string]goal.Component, name string, x goal.Run) map[string]goal.Component {
-	more := make(map[string]goal.Component, len(components))
-	for other, c := range components {
-		more[other] = c
-	}
-	c := more[name]
-	c.Executing = &x
-	more[name] = c
-	return more
-}
-
-// begin runs a step. The caller holds the lock.
-func (k *Keeper) begin(ctx context.Context, step goal.Step) {
-	at := place{step.Instance, step.Component}
-	f := &flight{step: step}
-	k.flights[at] = f
-	k.opts.Logger.Info("the goal asks", "node", step.Node, "instance", step.Instance, "component", step.Component,
+// start runs a step.
+func (k *Keeper) start(ctx context.Context, step goal.Step) {
+	running := k.running.add(step)
+	k.opts.Logger.Info("the goal starts an operation", "node", step.Node, "instance", step.Instance, "component", step.Component,
 		"operation", step.Operation.String(), "execution", step.ID)
 	k.working.Go(func() {
 		seq, err := k.opts.Execute(ctx, step)
 		if err != nil {
 			k.opts.Logger.Warn("the goal's operation", "component", step.Component, "operation", step.Operation.String(),
 				"instance", step.Instance, "error", err)
-			pause(ctx, k.opts.Retry)
+			_ = sleep.For(ctx, k.opts.Retry)
 		}
-		k.locked(func() (changed bool) {
-			if f.seq = seq; seq == 0 {
-				delete(k.flights, at)
-			}
-			return true
-		})
+		k.running.end(running, seq)
+		k.evaluateSoon()
 	})
 }
 
-// locked calls do under the lock, and makes Run decide again if do returns true.
-func (k *Keeper) locked(do func() (changed bool)) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if do() {
-		k.poke()
-	}
-}
-
-// poke makes Run decide again. The caller holds the lock.
-func (k *Keeper) poke() {
-	k.stale = true
+// evaluateSoon makes Run evaluate the goal again.
+func (k *Keeper) evaluateSoon() {
+	k.stale.Store(true)
 	select {
-	case k.poked <- struct{}{}:
+	case k.wake <- struct{}{}:
 	default:
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }

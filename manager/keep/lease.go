@@ -43,17 +43,24 @@ func (l leases) expired(d *goal.Document, now time.Time) []string {
 	return slices.Compact(all)
 }
 
-// endExpired ends expired leases and removes their holds. The caller holds the lock.
-func (k *Keeper) endExpired(now time.Time) {
-	ids := k.leases.expired(k.store.document, now)
-	if len(ids) == 0 {
-		return
-	}
-	k.store.amend(k.store.document.Released(ids, now))
-	k.stale = true
+// endExpired ends expired leases and removes their holds. It reports whether there were any.
+func (k *Keeper) endExpired(now time.Time) bool {
+	ids := k.store.endLeases(now, k.leases.expired)
 	for _, id := range ids {
-		k.opts.Logger.Warn("a lease was not renewed: the goal has its components again", "lease", id)
+		k.opts.Logger.Warn("a lease expired: its components are reconciled again", "lease", id)
 	}
+	return len(ids) > 0
+}
+
+// endLeases ends the leases of the document that expired returns.
+func (st *store) endLeases(now time.Time, expired func(*goal.Document, time.Time) []string) []string {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	ids := expired(st.document, now)
+	if len(ids) > 0 {
+		st.amend(st.document.Released(ids, now))
+	}
+	return ids
 }
 
 // ErrNoGoal is returned when the application has no goal: a lease would have no effect.
@@ -93,24 +100,29 @@ func (k *Keeper) revise(ctx context.Context, next func(*goal.Document) (*goal.Do
 	if !k.learn(ctx) {
 		return ErrNoEvidence
 	}
-	k.mu.Lock()
-	d := k.document()
-	if d == nil || d.All == "" && len(d.States) == 0 {
-		k.mu.Unlock()
-		return ErrNoGoal
+	d, err := k.store.revise(next)
+	if err != nil || d == nil {
+		return err
 	}
-	d, err := next(k.store.known(time.Now()))
+	_, err = k.awaitStored(ctx, d, 0, nil)
+	return err
+}
+
+func (st *store) revise(next func(*goal.Document) (*goal.Document, error)) (*goal.Document, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	d := st.withDefault()
+	if d == nil || d.All == "" && len(d.States) == 0 {
+		return nil, ErrNoGoal
+	}
+	d, err := next(st.known(time.Now()))
 	if err == nil && d != nil {
 		err = fits(d)
 	}
 	if err != nil || d == nil {
-		k.mu.Unlock()
-		return err
+		return nil, err
 	}
-	k.store.amend(d)
-	k.holds.Store(k.document())
-	k.poke()
-	k.mu.Unlock()
-	_, err = k.kept(ctx, d, 0, nil)
-	return err
+	st.amend(d)
+	st.changed()
+	return d, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/unit/wire"
 )
 
 // maxJump bounds the number of changes between the goal that this manager knows and a restored one.
@@ -20,26 +19,25 @@ func (k *Keeper) Restore(ctx context.Context, d goal.Document) (Status, error) {
 	if err := fits(&d); err != nil {
 		return k.Status(), err
 	}
-	k.mu.Lock()
-	was := d.Revision
-	if known := k.store.document; known == nil || was.Compare(known.Revision) > 0 {
-		d.Revision = k.store.restored(was)
-		if d.Asked.Compare(d.Revision) > 0 {
-			d.Asked = d.Revision
-		}
-		k.store.replace(&d)
-		k.opts.Logger.Info("goal restored", "revision", d.Revision.String(), "was", was.String(), "by", d.By)
-		k.poke()
-	}
-	current := k.store.document
-	k.mu.Unlock()
-	return k.kept(ctx, current, 0, nil)
+	return k.awaitStored(ctx, k.store.restore(d), 0, nil)
 }
 
-// restored returns the new revision of a restored goal. It wins over all known revisions, and over older ones that
-// appear later. It is bounded by maxJump.
-func (st *store) restored(was wire.Revision) wire.Revision {
-	next := st.following()
-	next.Counter = max(next.Counter, min(was.Counter, next.Counter+maxJump))
-	return next
+// restore stores a restored goal unless a newer one is known, and returns the goal in effect. The new revision wins
+// over all known revisions, and over older ones that appear later. It is bounded by maxJump.
+func (st *store) restore(d goal.Document) *goal.Document {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	was := d.Revision
+	if st.document != nil && was.Compare(st.document.Revision) <= 0 {
+		return st.document
+	}
+	d.Revision = st.following()
+	d.Revision.Counter = max(d.Revision.Counter, min(was.Counter, d.Revision.Counter+maxJump))
+	if d.Asked.Compare(d.Revision) > 0 {
+		d.Asked = d.Revision
+	}
+	st.replace(&d)
+	st.opts.Logger.Info("goal restored", "revision", d.Revision.String(), "was", was.String(), "by", d.By)
+	st.changed()
+	return st.document
 }

@@ -57,48 +57,49 @@ func (u *unsigned) agrees(other *unsigned) bool {
 	return other != nil && u.document.Asked == other.document.Asked && u.document.SameGoal(other.document)
 }
 
-// signed returns the newest document in its stored form.
+// signed returns the newest document in its stored form. The caller holds the lock.
 func (st *store) signed() (wire.Document, error) {
 	text, err := json.Marshal(st.document)
 	d := wire.Document{Revision: st.document.Revision, Content: text}
-	d.Content = st.keys().Sign(wire.GoalDocument, d)
+	d.Content = st.opts.Keys().Sign(wire.GoalDocument, d)
 	return d, err
 }
 
-// take processes the document that a replica stores. A foreign document counts as missing, and is replaced.
-func (st *store) take(r *goal.Replica, h *held, kept wire.Document, err error) error {
+// accept processes the document that a replica stores. A foreign document counts as missing, and is replaced. The
+// caller holds the lock.
+func (st *store) accept(r *goal.Replica, c *copyState, stored wire.Document, err error) error {
 	if errors.Is(err, ErrNoRoom) {
-		h.known, h.homeless = true, true
+		c.known, c.noStorage = true, true
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	before := *h
-	h.known, h.revision, h.stored, h.unsigned, h.rejected = true, wire.Revision{}, kept.Revision, nil, ""
-	if kept.Content == nil {
+	before := *c
+	c.known, c.revision, c.stored, c.unsigned, c.rejected = true, wire.Revision{}, stored.Revision, nil, ""
+	if stored.Content == nil {
 		return nil
 	}
-	d, key, err := st.verify(kept.Content)
+	d, key, err := st.verify(stored.Content)
 	switch {
 	case errors.Is(err, signature.ErrUnsigned) && st.document == nil:
-		h.unsigned = &unsigned{d, kept.Content} // see adoptUnsigned
-		if h.unsigned.same(before.unsigned) {
-			h.rejected = before.rejected // it was reported
+		c.unsigned = &unsigned{d, stored.Content} // see adoptUnsigned
+		if c.unsigned.same(before.unsigned) {
+			c.rejected = before.rejected // it was reported
 		}
 		return nil
 	case errors.Is(err, errNotOurs):
-		if h.rejected = err.Error(); h.rejected != before.rejected {
-			st.reportRejection(r, kept.Revision, h.rejected)
+		if c.rejected = err.Error(); c.rejected != before.rejected {
+			st.reportRejection(r, stored.Revision, c.rejected)
 		}
 		return nil
 	case err != nil: // perhaps written by a newer manager
-		h.known = false
+		c.known = false
 		return err
 	}
-	h.revision = d.Revision
+	c.revision = d.Revision
 	if st.document == nil || d.Revision.Compare(st.document.Revision) > 0 {
-		st.log.Info("goal", "revision", d.Revision.String(), "by", d.By)
+		st.opts.Logger.Info("goal", "revision", d.Revision.String(), "by", d.By)
 		st.document, st.key = d, key
 	}
 	return nil
@@ -111,7 +112,7 @@ var errNotOurs = errors.New("it is ignored")
 // For a document of an earlier release the error also wraps signature.ErrUnsigned, and the document is returned
 // too. Any other error is about a signed document.
 func (st *store) verify(text []byte) (*goal.Document, string, error) {
-	keys := st.keys()
+	keys := st.opts.Keys()
 	s, err := signature.Signed{Content: text}, error(nil)
 	if keys != nil {
 		s, err = keys.Verify(wire.GoalDocument, text)
@@ -138,17 +139,19 @@ func (st *store) verify(text []byte) (*goal.Document, string, error) {
 }
 
 func (st *store) reportRejection(r *goal.Replica, stored wire.Revision, why string) {
-	st.log.Warn("a replica keeps a goal that is not this manager's", "node", r.Node, "replica", r.Name, "instance", r.Instance,
+	st.opts.Logger.Warn("a replica stores a goal that this manager ignores", "node", r.Node, "replica", r.Name, "instance", r.Instance,
 		"revision", stored.String(), "reason", why)
-	st.report(Notice{Kind: GoalRejected, Node: r.Node, Replica: r.Name, Instance: r.Instance, Revision: stored, Why: why})
+	st.opts.Report(Notice{Kind: GoalRejected, Node: r.Node, Replica: r.Name, Instance: r.Instance, Revision: stored, Why: why})
 }
 
 // rejected returns the replicas whose documents are ignored, sorted by name.
 func (st *store) rejected(s goal.Situation) []Rejection {
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	var all []Rejection
 	for _, r := range s.Replicas {
-		if h := st.copies[r.Instance]; h != nil && h.rejected != "" {
-			all = append(all, Rejection{Node: r.Node, Replica: r.Name, Instance: r.Instance, Revision: h.stored, Why: h.rejected})
+		if c := st.copies[r.Instance]; c != nil && c.rejected != "" {
+			all = append(all, Rejection{Node: r.Node, Replica: r.Name, Instance: r.Instance, Revision: c.stored, Why: c.rejected})
 		}
 	}
 	slices.SortFunc(all, func(a, b Rejection) int {
@@ -161,13 +164,15 @@ func (st *store) rejected(s goal.Situation) []Rejection {
 // known, a majority of the replicas stores the same document, and a replica of each node stores one with the same
 // goal. The password of one unit is therefore not enough to forge a goal.
 func (st *store) adoptUnsigned(s goal.Situation, nodes []string, acting bool) {
-	if st.document != nil || st.keys() == nil {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.document != nil || st.opts.Keys() == nil {
 		st.rejectUnsigned(s)
 		return
 	}
 	var best *unsigned
 	for _, candidate := range st.copies {
-		if u := candidate.unsigned; u != nil && 2*st.countUnsigned(s, u.same) > voters(s) && st.keptOnEach(s, nodes, u) {
+		if u := candidate.unsigned; u != nil && 2*st.countUnsigned(s, u.same) > voters(s) && st.storedOnEach(s, nodes, u) {
 			best = u
 		}
 	}
@@ -179,40 +184,42 @@ func (st *store) adoptUnsigned(s goal.Situation, nodes []string, acting bool) {
 	}
 	d := *best.document
 	st.adopted = best
-	st.log.Warn("adopting the goal of a release that did not sign documents", "revision", d.Revision.String(), "by", d.By)
+	st.opts.Logger.Warn("adopting the goal of a release that did not sign documents", "revision", d.Revision.String(), "by", d.By)
 	st.document = &d
 	next := d
 	st.amend(&next)
-	st.report(Notice{Kind: GoalAdopted, Revision: next.Revision, Why: "a release that did not sign documents wrote it, and all containers keep it"})
+	st.opts.Report(Notice{Kind: GoalAdopted, Revision: next.Revision, Why: "a release that did not sign documents wrote it, and all containers keep it"})
 }
 
-// rejectUnsigned reports documents without a signature that were not adopted.
+// rejectUnsigned reports documents without a signature that were not adopted. The caller holds the lock.
 func (st *store) rejectUnsigned(s goal.Situation) {
 	for i := range s.Replicas {
-		h := st.copies[s.Replicas[i].Instance]
-		if h == nil || h.unsigned == nil || h.rejected != "" || st.adopted != nil && h.unsigned.agrees(st.adopted) {
+		c := st.copies[s.Replicas[i].Instance]
+		if c == nil || c.unsigned == nil || c.rejected != "" || st.adopted != nil && c.unsigned.agrees(st.adopted) {
 			continue
 		}
-		h.rejected = fmt.Sprintf("%v: %v, and not all containers keep it", errNotOurs, signature.ErrUnsigned)
-		st.reportRejection(&s.Replicas[i], h.stored, h.rejected)
+		c.rejected = fmt.Sprintf("%v: %v, and not all containers keep it", errNotOurs, signature.ErrUnsigned)
+		st.reportRejection(&s.Replicas[i], c.stored, c.rejected)
 	}
 }
 
-func (st *store) countUnsigned(s goal.Situation, like func(*unsigned) bool) (n int) {
+// countUnsigned counts the replicas that store an unsigned document that matches. The caller holds the lock.
+func (st *store) countUnsigned(s goal.Situation, matches func(*unsigned) bool) (n int) {
 	for _, r := range s.Replicas {
-		if h := st.copies[r.Instance]; h != nil && h.unsigned != nil && like(h.unsigned) {
+		if c := st.copies[r.Instance]; c != nil && c.unsigned != nil && matches(c.unsigned) {
 			n++
 		}
 	}
 	return n
 }
 
-// keptOnEach reports whether each node has a replica that stores a document with the same goal.
-func (st *store) keptOnEach(s goal.Situation, nodes []string, u *unsigned) bool {
+// storedOnEach reports whether each node has a replica that stores a document with the same goal. The caller holds the
+// lock.
+func (st *store) storedOnEach(s goal.Situation, nodes []string, u *unsigned) bool {
 	for _, node := range nodes {
 		if !slices.ContainsFunc(s.Replicas, func(r goal.Replica) bool {
-			h := st.copies[r.Instance]
-			return r.Node == node && h != nil && (h.homeless || u.agrees(h.unsigned))
+			c := st.copies[r.Instance]
+			return r.Node == node && c != nil && (c.noStorage || u.agrees(c.unsigned))
 		}) {
 			return false
 		}
@@ -223,12 +230,14 @@ func (st *store) keptOnEach(s goal.Situation, nodes []string, u *unsigned) bool 
 // signAnew makes a revision signed by the current key if another key signed the last one: the key is being
 // rotated.
 func (st *store) signAnew() (changed bool) {
-	if st.document == nil || st.keys() == nil || st.key == st.keys().Current() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.document == nil || st.opts.Keys() == nil || st.key == st.opts.Keys().Current() {
 		return false
 	}
 	next := *st.document
 	st.amend(&next)
-	st.log.Info("the goal is signed with the new key", "revision", next.Revision.String())
-	st.report(Notice{Kind: GoalResigned, Revision: next.Revision, Why: "the secret key was replaced"})
+	st.opts.Logger.Info("the goal is signed with the new key", "revision", next.Revision.String())
+	st.opts.Report(Notice{Kind: GoalResigned, Revision: next.Revision, Why: "the secret key was replaced"})
 	return true
 }
