@@ -13,7 +13,7 @@ type Ahead struct {
 // Ahead returns the steps of the plan that are neither completed nor running, in a valid order. Identical steps on
 // several replicas are merged.
 func (d *Decision) Ahead(underway []Step) []Ahead {
-	w := d.walk
+	w := d.route
 	if w == nil {
 		return nil
 	}
@@ -28,10 +28,10 @@ func (d *Decision) Ahead(underway []Step) []Ahead {
 	var all []Ahead
 	for n := range w.steps {
 		st := &w.steps[n]
-		l := &w.legs[st.leg]
+		l := &w.paths[st.path]
 		a := Ahead{Level: st.level, Component: l.component, Operation: st.Operation.Operation.String()}
 		same := step{a.Level, a.Component, a.Operation}
-		if l.class == nil || seen[same] || seen[step{0, a.Component, a.Operation}] || w.made(st) {
+		if l.class == nil || seen[same] || seen[step{0, a.Component, a.Operation}] || w.completed(st) {
 			continue
 		}
 		seen[same] = true
@@ -45,11 +45,11 @@ func (d *Decision) Ahead(underway []Step) []Ahead {
 }
 
 // awaited returns what else a step is waiting for.
-func (w *walk) awaited(st *planned) []string {
+func (w *route) awaited(st *planned) []string {
 	var names []string
 	for _, id := range st.After {
 		before := &w.steps[w.byID[id]]
-		if name := w.legs[before.leg].component; !w.made(before) && name != w.legs[st.leg].component && !slices.Contains(names, name) {
+		if name := w.paths[before.path].component; !w.completed(before) && name != w.paths[st.path].component && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -100,16 +100,16 @@ func (w *waiting) next(name string) (all []string) {
 		} else {
 			target = b.Target
 		}
-		if ledTo(b, node, target) {
+		if viaNetwork(b, node, target) {
 			all = append(all, target)
 		}
 	}
 	return all
 }
 
-// ledTo reports whether a component in one container reaches the target of a binding through the network name of
+// viaNetwork reports whether a component in one container reaches the target of a binding through the network name of
 // another, or of its own.
-func ledTo(b plan.Binding, from, to string) bool {
+func viaNetwork(b plan.Binding, from, to string) bool {
 	switch b.Requirement {
 	case protocol.Connection:
 		return true

@@ -61,7 +61,7 @@ type Decision struct {
 	Wanted    int       // all components on replicas that the goal names
 	Wake      time.Time // when to decide again if nothing happens; zero: never
 
-	walk *walk // along Plan
+	route *route // along Plan
 }
 
 // Done reports whether the application has reached the goal.
@@ -86,9 +86,9 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	if made.Resumed = m.resumed(d, s); len(made.Resumed) > 0 {
 		d = d.Held(nil, made.Resumed)
 	}
-	var w *walk
+	var w *route
 	if before != nil {
-		w = before.walk
+		w = before.route
 	}
 	if w.serves(d) {
 		made.Targets, made.Notes = w.targets, w.notes
@@ -99,11 +99,11 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 		d = d.Held(made.Holds, nil)
 		made.Targets, _ = m.Targets(d)
 	}
-	t := &turn{Model: m, doc: d, targets: made.Targets, made: made}
+	t := &decider{Model: m, doc: d, targets: made.Targets, decision: made}
 	s.records = d.Tasks
 	s, t.tasks = m.settled(s, d, made.Targets)
 	t.s = m.clone(s)
-	t.fall()
+	t.leaveStates()
 	t.advance(ctx, w)
 	t.count()
 	t.record()
@@ -114,7 +114,7 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	return made
 }
 
-// clone copies the parts of replicas that a turn changes, and derives the target states of running operations.
+// clone copies the parts of replicas that a decider changes, and derives the target states of running operations.
 func (m *Model) clone(s Situation) Situation {
 	s.Replicas = slices.Clone(s.Replicas)
 	for i := range s.Replicas {
@@ -138,49 +138,49 @@ func (m *Model) clone(s Situation) Situation {
 	return s.Indexed()
 }
 
-// turn is one decision. Steps that it decides on count as running from then on.
-type turn struct {
+// decider makes one decision. Steps that it decides on count as running from then on.
+type decider struct {
 	*Model
-	doc     *Document
-	s       Situation
-	targets map[string]string
-	made    *Decision
-	tasks   map[string]*progress
-	falls   map[*Replica]bool // replicas with falling components
-	crowded int               // how many steps of the plan wait for other replicas
-	lenient bool              // steps of replicas that are unavailable themselves need not wait
+	doc      *Document
+	s        Situation
+	targets  map[string]string
+	decision *Decision
+	tasks    map[string]*progress
+	leaving  map[*Replica]bool // replicas whose components leave their states
+	blocked  int               // how many steps of the plan wait for other replicas
+	lenient  bool              // steps of replicas that are unavailable themselves need not wait
 }
 
-// fall stops components that cannot stay in their state, dependents first.
-func (t *turn) fall() {
-	t.falls = map[*Replica]bool{}
+// leaveStates stops components that cannot stay in their state, dependents first.
+func (t *decider) leaveStates() {
+	t.leaving = map[*Replica]bool{}
 	for i := range t.s.Replicas {
 		r := &t.s.Replicas[i]
 		if r.Problem != "" {
 			continue
 		}
-		falling := t.falling(t.s, r, t.targets)
-		for _, name := range slices.Sorted(maps.Keys(falling)) {
-			step, ok := t.leave(t.s, r, name, falling)
+		leaving := t.mustLeave(t.s, r, t.targets)
+		for _, name := range slices.Sorted(maps.Keys(leaving)) {
+			step, ok := t.exitStep(t.s, r, name, leaving)
 			if !ok {
-				t.obstacle(r, name, falling[name]+", and no operation leads out of it", time.Time{})
+				t.obstacle(r, name, leaving[name]+", and no operation leads out of it", time.Time{})
 				continue // the plan may meet the requirement
 			}
-			t.falls[r] = true
+			t.leaving[r] = true
 			under := slices.ContainsFunc(t.Withdrawn(t.s, r, name, step), func(l Lack) bool {
-				_, falls := falling[l.Component]
-				return falls
+				_, leaves := leaving[l.Component]
+				return leaves
 			})
 			if !under {
-				t.begin(r, name, step, falling[name])
+				t.begin(r, name, step, leaving[name])
 			}
 		}
 	}
 }
 
-func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
+func (t *decider) plannedStep(r *Replica, component string, planned plan.Step) {
 	c := r.Components[component]
-	if t.falls[r] || c.Executing != nil {
+	if t.leaving[r] || c.Executing != nil {
 		return
 	}
 	step, ok := t.index[component].Protocol.Next(c.State, planned.Operation.Operation, c.Open, t.implemented(component))
@@ -194,12 +194,12 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 	case len(refused.Takes) > 0:
 		t.waits(r, component, fmt.Sprintf("%s waits until %q no longer requires %s", step.Operation, refused.Takes[0].Component, refused.Takes[0]), time.Time{})
 	default:
-		if crowd := t.crowd(r, component, step); crowd != "" {
-			t.waits(r, component, crowd, time.Time{})
-			t.crowded++
+		if wait := t.tooManyUnavailable(r, component, step); wait != "" {
+			t.waits(r, component, wait, time.Time{})
+			t.blocked++
 			return
 		}
-		if provider, until := t.unled(t.s, r, component, step); until.After(t.s.Now) {
+		if provider, until := t.unresolvableProvider(t.s, r, component, step); until.After(t.s.Now) {
 			t.waits(r, component, fmt.Sprintf("%s waits until the network leads to %q", step.Operation, provider), until)
 			return
 		}
@@ -212,7 +212,7 @@ func (t *turn) plannedStep(r *Replica, component string, planned plan.Step) {
 }
 
 // begin decides on a step, unless its next attempt must wait.
-func (t *turn) begin(r *Replica, component string, step protocol.Step, why string) {
+func (t *decider) begin(r *Replica, component string, step protocol.Step, why string) {
 	c := r.Components[component]
 	if c.Executing != nil {
 		return
@@ -222,15 +222,11 @@ func (t *turn) begin(r *Replica, component string, step protocol.Step, why strin
 		t.obstacle(r, component, tried.why(step.Operation), tried.since)
 		return
 	}
-	if ok, why := admit(r, component, step); !ok {
-		t.obstacle(r, component, why, time.Time{})
-		return
-	}
-	t.take(r, t.step(r, component, step, why), step)
+	t.commit(r, t.step(r, component, step, why), step)
 }
 
 // step returns a component's step on a replica in the form in which it is run.
-func (t *turn) step(r *Replica, component string, step protocol.Step, why string) Step {
+func (t *decider) step(r *Replica, component string, step protocol.Step, why string) Step {
 	c := r.Components[component]
 	return Step{
 		Node: r.Node, Instance: r.Instance, Component: component, Operation: step.Operation, From: c.State, To: step.Target,
@@ -238,9 +234,9 @@ func (t *turn) step(r *Replica, component string, step protocol.Step, why string
 	}
 }
 
-// take decides on a step, which counts as running from then on.
-func (t *turn) take(r *Replica, made Step, step protocol.Step) {
-	t.made.Steps = append(t.made.Steps, made)
+// commit decides on a step, which counts as running from then on.
+func (t *decider) commit(r *Replica, made Step, step protocol.Step) {
+	t.decision.Steps = append(t.decision.Steps, made)
 	c := r.Components[made.Component]
 	c.Executing = &Run{Operation: step.Operation, From: c.State, To: step.Target, needs: t.Needed(made.Component, step), Part: made.Part}
 	r.Components = replaced(r.Components, made.Component, c)
@@ -253,24 +249,21 @@ func replaced(all map[string]Component, name string, c Component) map[string]Com
 	return all
 }
 
-// admit decides whether a component may be started on a replica.
-func admit(*Replica, string, protocol.Step) (ok bool, why string) { return true, "" }
-
-func (t *turn) obstacle(r *Replica, component, reason string, until time.Time) {
-	t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Component: component, Reason: reason, Until: until})
-	if !until.IsZero() && (t.made.Wake.IsZero() || until.Before(t.made.Wake)) {
-		t.made.Wake = until
+func (t *decider) obstacle(r *Replica, component, reason string, until time.Time) {
+	t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Component: component, Reason: reason, Until: until})
+	if !until.IsZero() && (t.decision.Wake.IsZero() || until.Before(t.decision.Wake)) {
+		t.decision.Wake = until
 	}
 }
 
 // waits adds an obstacle that disappears once other components have reached their targets.
-func (t *turn) waits(r *Replica, component, reason string, until time.Time) {
+func (t *decider) waits(r *Replica, component, reason string, until time.Time) {
 	t.obstacle(r, component, reason, until)
-	t.made.Obstacles[len(t.made.Obstacles)-1].Waits = true
+	t.decision.Obstacles[len(t.decision.Obstacles)-1].Waits = true
 }
 
 // count computes the goal's progress and the replicas that block it.
-func (t *turn) count() {
+func (t *decider) count() {
 	for i := range t.s.Replicas {
 		r := &t.s.Replicas[i]
 		wanted := 0
@@ -281,24 +274,24 @@ func (t *turn) count() {
 			}
 			wanted++
 			if c := r.Components[name]; c.State == target && c.Executing == nil && r.Problem == "" {
-				t.made.Reached++
+				t.decision.Reached++
 			}
 		}
-		if t.made.Wanted += wanted; wanted > 0 && r.Problem != "" {
-			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Reason: r.Problem})
+		if t.decision.Wanted += wanted; wanted > 0 && r.Problem != "" {
+			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Reason: r.Problem})
 		}
 	}
 	t.countUnknown()
 	for name, hold := range t.doc.Holds {
 		if _, is := t.Node[name]; is {
-			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: t.Node[name], Component: name, Reason: hold.reason()})
+			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: t.Node[name], Component: name, Reason: hold.reason()})
 		}
 	}
 }
 
 // countUnknown counts the components of containers without known replicas: nothing shows that they are in the
 // desired state.
-func (t *turn) countUnknown() {
+func (t *decider) countUnknown() {
 	for _, node := range slices.Sorted(maps.Keys(t.hosted)) {
 		if len(t.s.of(node)) > 0 {
 			continue
@@ -309,9 +302,9 @@ func (t *turn) countUnknown() {
 				wanted++
 			}
 		}
-		told := slices.ContainsFunc(t.made.Obstacles, func(o Obstacle) bool { return o.Node == node })
-		if t.made.Wanted += wanted; wanted > 0 && !told {
-			t.made.Obstacles = append(t.made.Obstacles, Obstacle{Node: node, Reason: "none of its containers is found"})
+		reported := slices.ContainsFunc(t.decision.Obstacles, func(o Obstacle) bool { return o.Node == node })
+		if t.decision.Wanted += wanted; wanted > 0 && !reported {
+			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: node, Reason: "none of its containers is found"})
 		}
 	}
 }
@@ -319,7 +312,7 @@ func (t *turn) countUnknown() {
 func (h Hold) reason() string {
 	by := h.By
 	if by == "" {
-		by = "somebody"
+		by = "an unknown user"
 	}
 	return fmt.Sprintf("on hold: %s asked for %s", by, h.Operation)
 }

@@ -347,7 +347,7 @@ var decisions = []struct {
 		states:    map[string]string{"api": goal.Up},
 		replicas:  []goal.Replica{on("backend", "b1", at("api", configured, start(stopped, died(time.Second))))},
 		held:      []string{"api by "},
-		obstacles: []string{"on hold: somebody asked for the end of its processes"},
+		obstacles: []string{"on hold: an unknown user asked for the end of its processes"},
 	},
 	{
 		name:      "what is on hold is left alone, and what needs it waits",
@@ -480,7 +480,7 @@ var decisions = []struct {
 		},
 		steps: []string{"b1 api stop"},
 		obstacles: []string{
-			`Standard.stop waits for b1: at most 1 of the replicas of "backend" are away at a time`, "Standard.stop waits for b1",
+			`Standard.stop waits for b1: at most 1 of the replicas of "backend" may be unavailable at the same time`, "Standard.stop waits for b1",
 		},
 	},
 	{

@@ -26,8 +26,8 @@ func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[s
 			case Ours(last.ID) || last.Failed:
 				continue
 			}
-			away := m.distance(name, c.State, target)
-			if since.After(d.holdsAfter()) && away > m.distance(name, from, target) {
+			distance := m.distance(name, c.State, target)
+			if since.After(d.holdsAfter()) && distance > m.distance(name, from, target) {
 				all = joined(all, map[string]Hold{name: hold})
 			}
 		}

@@ -34,24 +34,24 @@ func (c *class) element(component string) string { return component + c.suffix }
 // others.
 func (m *Model) classes(s Situation, node string) []*class {
 	var all []*class
-	bySign := map[string]*class{}
-	away := &class{node: node, frozen: true}
+	byState := map[string]*class{}
+	unavailable := &class{node: node, frozen: true}
 	for _, i := range s.of(node) {
 		r := &s.Replicas[i]
 		if r.Problem != "" {
-			away.replicas = append(away.replicas, i)
+			unavailable.replicas = append(unavailable.replicas, i)
 			continue
 		}
-		sign := m.sign(r)
-		if bySign[sign] == nil {
-			bySign[sign] = &class{node: node, failing: m.failing(r)}
-			all = append(all, bySign[sign])
+		sign := m.stateKey(r)
+		if byState[sign] == nil {
+			byState[sign] = &class{node: node, failing: m.failing(r)}
+			all = append(all, byState[sign])
 		}
-		bySign[sign].replicas = append(bySign[sign].replicas, i)
+		byState[sign].replicas = append(byState[sign].replicas, i)
 	}
 	switch {
-	case len(all) == 0 && len(away.replicas) > 0:
-		all = append(all, away)
+	case len(all) == 0 && len(unavailable.replicas) > 0:
+		all = append(all, unavailable)
 	case len(all) == 0:
 		all = append(all, &class{node: node})
 	}
@@ -61,8 +61,8 @@ func (m *Model) classes(s Situation, node string) []*class {
 	return all
 }
 
-// sign returns a value that is equal for replicas in the same state.
-func (m *Model) sign(r *Replica) string {
+// stateKey returns a value that is equal for replicas in the same state.
+func (m *Model) stateKey(r *Replica) string {
 	var b strings.Builder
 	for _, name := range m.hosted[r.Node] {
 		c := r.Components[name]
@@ -130,9 +130,9 @@ func (m *Model) problem(s Situation, d *Document, targets map[string]string, any
 	return p
 }
 
-func (p *problem) add(e plan.Element, state string, stands part) {
+func (p *problem) add(e plan.Element, state string, of part) {
 	p.Elements = append(p.Elements, e)
-	p.From[e.Name], p.of[e.Name] = state, stands
+	p.From[e.Name], p.of[e.Name] = state, of
 }
 
 func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class, classes map[string][]*class, d *Document, targets map[string]string, anyReplica bool) {
@@ -155,7 +155,7 @@ func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class,
 			made.Bindings = append(made.Bindings, b)
 			continue
 		}
-		if m.stays(s, targets, e.Name, state, b) {
+		if m.keepsProvider(s, targets, e.Name, state, b) {
 			continue
 		}
 		of := providers(classes[m.Node[b.Target]])
@@ -209,8 +209,8 @@ func (m *Model) nearest(s Situation, of []*class, b plan.Binding) []*class {
 	return of[i : i+1]
 }
 
-// way plans for as many targets as can be reached, and returns the reasons for the others.
-func (p *problem) way(ctx context.Context) (made *plan.Plan, blocked map[string]string) {
+// bestPlan plans for as many targets as can be reached, and returns the reasons for the others.
+func (p *problem) bestPlan(ctx context.Context) (made *plan.Plan, blocked map[string]string) {
 	whole := p.Goal
 	made, err := p.try(ctx, whole)
 	if err == nil {

@@ -43,7 +43,7 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 		}
 		if x := c.Executing; x != nil && x.Operation == protocol.TaskRun {
 			p.busy++
-			p.take(r, *x, d, completed, true)
+			p.add(r, *x, d, completed, true)
 		}
 		seen := map[int]bool{}
 		for _, run := range slices.Backward(c.Runs) {
@@ -55,7 +55,7 @@ func (m *Model) progress(s Situation, d *Document, task string) *progress {
 			}
 			if index := p.indexOf(run); index >= 0 && !seen[index] && (Ours(run.ID) || !run.Failed && !run.Cancelled) {
 				seen[index] = true
-				p.take(r, run, d, completed, false)
+				p.add(r, run, d, completed, false)
 			}
 		}
 	}
@@ -84,8 +84,8 @@ func (p *progress) indexOf(run Run) int {
 	return run.Part.Index
 }
 
-// take adds a run on a replica.
-func (p *progress) take(r *Replica, run Run, d *Document, completed string, running bool) {
+// add adds a run on a replica.
+func (p *progress) add(r *Replica, run Run, d *Document, completed string, running bool) {
 	index := p.indexOf(run)
 	if index < 0 {
 		return

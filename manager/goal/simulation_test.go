@@ -295,7 +295,7 @@ func (w *world) checkCrowd(i int, step goal.Step, after protocol.State) {
 	}
 }
 
-// away reports whether a replica lacks anything that it is to offer.
+// isUnavailable reports whether a replica lacks anything that it is to offer.
 func (w *world) away(i int) bool {
 	for name, target := range w.targets() {
 		p := w.element(name).Protocol

@@ -134,8 +134,8 @@ func (m *Model) offering(component, capability string) (state string, ok bool) {
 	return p.FirstOffering(p.Initial, []string{capability})
 }
 
-// way is a position in a search through a protocol.
-type way struct {
+// path is a path found by a search through a protocol.
+type path struct {
 	state string
 	open  bool
 	first *protocol.Step // the first step of the path
@@ -144,30 +144,30 @@ type way struct {
 
 // search walks a component's protocol from a state, nearest states first, until found returns true; ok is false if
 // it never does.
-func (m *Model) search(component, state string, open bool, found func(state string) bool) (w way, ok bool) {
+func (m *Model) search(component, state string, open bool, found func(state string) bool) (p path, ok bool) {
 	e := m.index[component]
-	type stand struct {
+	type position struct {
 		state string
 		open  bool
 	}
-	seen := map[stand]bool{{state, open}: true}
-	for queue := []way{{state: state, open: open}}; len(queue) > 0; queue = queue[1:] {
+	seen := map[position]bool{{state, open}: true}
+	for queue := []path{{state: state, open: open}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		if found(at.state) {
 			return at, true
 		}
 		for _, step := range e.Protocol.Allowed(at.state, at.open, m.implemented(component)) {
-			next := way{state: step.Target, open: m.opens(component, step.Operation, at.open), first: at.first, steps: at.steps + 1}
+			next := path{state: step.Target, open: m.opens(component, step.Operation, at.open), first: at.first, steps: at.steps + 1}
 			if next.first == nil {
 				next.first = &step
 			}
-			if to := (stand{next.state, next.open}); !seen[to] {
+			if to := (position{next.state, next.open}); !seen[to] {
 				seen[to] = true
 				queue = append(queue, next)
 			}
 		}
 	}
-	return way{}, false
+	return path{}, false
 }
 
 // opens reports whether processes of the component's start may be running after an operation.

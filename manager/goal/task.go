@@ -103,7 +103,7 @@ func (m *Model) Settled(s Situation, d *Document) Situation {
 }
 
 // runTask starts the next index of a Task on a replica, if one may start.
-func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
+func (t *decider) runTask(r *Replica, task string, step protocol.Step) {
 	p := t.tasks[task]
 	mine, of := slices.IndexFunc(t.s.of(r.Node), func(i int) bool { return &t.s.Replicas[i] == r }), len(t.s.of(r.Node))
 	until, waits := time.Time{}, -1
@@ -113,7 +113,7 @@ func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
 			continue
 		}
 		if why := p.failed(index, t.s.Now); why != "" {
-			if !slices.ContainsFunc(t.made.Obstacles, func(o Obstacle) bool { return o.Instance == r.Instance && o.Reason == why }) {
+			if !slices.ContainsFunc(t.decision.Obstacles, func(o Obstacle) bool { return o.Instance == r.Instance && o.Reason == why }) {
 				t.obstacle(r, task, why, time.Time{})
 			}
 			continue
@@ -138,7 +138,7 @@ func (t *turn) runTask(r *Replica, task string, step protocol.Step) {
 }
 
 // beginIndex decides to run one index.
-func (t *turn) beginIndex(r *Replica, task string, step protocol.Step, index int) {
+func (t *decider) beginIndex(r *Replica, task string, step protocol.Step, index int) {
 	p := t.tasks[task]
 	if p.since.IsZero() {
 		p.since = t.s.Now
@@ -150,23 +150,23 @@ func (t *turn) beginIndex(r *Replica, task string, step protocol.Step, index int
 	if at := p.deadline(); !at.IsZero() {
 		made.Timeout = at.Sub(t.s.Now)
 	}
-	t.take(r, made, step)
+	t.commit(r, made, step)
 	p.indexes[index].running = true
 	p.busy++
 }
 
 // wakeForTasks schedules another decision for when a deadline passes.
-func (t *turn) wakeForTasks() {
+func (t *decider) wakeForTasks() {
 	for _, p := range t.tasks {
-		if at := p.deadline(); at.After(t.s.Now) && !p.completed() && (t.made.Wake.IsZero() || at.Before(t.made.Wake)) {
-			t.made.Wake = at
+		if at := p.deadline(); at.After(t.s.Now) && !p.completed() && (t.decision.Wake.IsZero() || at.Before(t.decision.Wake)) {
+			t.decision.Wake = at
 		}
 	}
 }
 
 // record determines the state of Tasks that documents must keep when containers are removed: when a deadline began
 // and, if they must count until a goal resets the Task, which indexes are completed.
-func (t *turn) record() {
+func (t *decider) record() {
 	for task, p := range t.tasks {
 		known, noted := t.s.records[task]
 		next, changed := known, false
@@ -185,7 +185,7 @@ func (t *turn) record() {
 			next.Since, next.Asked, changed = since, t.doc.Asked, true
 		}
 		if changed {
-			t.made.Records = recorded(t.made.Records, map[string]Record{task: next})
+			t.decision.Records = recorded(t.decision.Records, map[string]Record{task: next})
 		}
 	}
 }

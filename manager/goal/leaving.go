@@ -8,10 +8,10 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// falling returns the components of a replica that must leave their state, with the reason: a capability that they
+// mustLeave returns the components of a replica that must leave their state, with the reason: a capability that they
 // cannot be without is not available, or was unavailable at some time since they entered the state. Components
-// that depend on one of them fall too.
-func (m *Model) falling(s Situation, r *Replica, targets map[string]string) map[string]string {
+// that depend on one of them must leave it, too.
+func (m *Model) mustLeave(s Situation, r *Replica, targets map[string]string) map[string]string {
 	all := map[string]string{}
 	for changed := true; changed; {
 		changed = false
@@ -20,7 +20,7 @@ func (m *Model) falling(s Situation, r *Replica, targets map[string]string) map[
 			if _, has := all[name]; has || !known || targets[name] == "" {
 				continue
 			}
-			if why := m.whyFalls(s, r, name, c, all); why != "" {
+			if why := m.whyLeaves(s, r, name, c, all); why != "" {
 				all[name], changed = why, true
 			}
 		}
@@ -28,7 +28,7 @@ func (m *Model) falling(s Situation, r *Replica, targets map[string]string) map[
 	return all
 }
 
-func (m *Model) whyFalls(s Situation, r *Replica, name string, c Component, falling map[string]string) string {
+func (m *Model) whyLeaves(s Situation, r *Replica, name string, c Component, leaving map[string]string) string {
 	requires := m.Requires(name, c.State)
 	for _, b := range m.index[name].Bindings {
 		if !slices.Contains(requires, b.Requirement) || !m.Policies[name].takesDown(b.Requirement) {
@@ -39,7 +39,7 @@ func (m *Model) whyFalls(s Situation, r *Replica, name string, c Component, fall
 		case !m.offered(s, r, b, nil):
 			return fmt.Sprintf("it cannot be %s without %s", c.State, lack)
 		case m.Node[b.Target] != r.Node:
-		case m.withdraws(s, r, b, falling):
+		case m.withdraws(s, r, b, leaving):
 			return fmt.Sprintf("it goes down with %q", b.Target)
 		case m.offeredSince(r.Components[b.Target], b.Target, b.Capability) > enteredAt(c):
 			return fmt.Sprintf("it was %s while %q did not offer %s", c.State, b.Target, b.Capability)
@@ -48,13 +48,13 @@ func (m *Model) whyFalls(s Situation, r *Replica, name string, c Component, fall
 	return ""
 }
 
-// withdraws reports whether the target of a binding is on this replica, is falling, and stops offering the
+// withdraws reports whether the target of a binding is on this replica, is leaving, and stops offering the
 // capability with its next step.
-func (m *Model) withdraws(s Situation, r *Replica, b plan.Binding, falling map[string]string) bool {
-	if _, falls := falling[b.Target]; !falls {
+func (m *Model) withdraws(s Situation, r *Replica, b plan.Binding, leaving map[string]string) bool {
+	if _, leaves := leaving[b.Target]; !leaves {
 		return false
 	}
-	step, ok := m.leave(s, r, b.Target, falling)
+	step, ok := m.exitStep(s, r, b.Target, leaving)
 	return !ok || !slices.Contains(m.offers(b.Target, step.Target), b.Capability)
 }
 
@@ -79,9 +79,9 @@ func enteredAt(c Component) uint64 {
 	return c.Seq
 }
 
-// leave returns the first step of the shortest path from a falling component's state to a state in which it can
+// exitStep returns the first step of the shortest path from a leaving component's state to a state in which it can
 // stay.
-func (m *Model) leave(s Situation, r *Replica, name string, falling map[string]string) (protocol.Step, bool) {
+func (m *Model) exitStep(s Situation, r *Replica, name string, leaving map[string]string) (protocol.Step, bool) {
 	c := r.Components[name]
 	safe := func(state string) bool {
 		requires := m.Requires(name, state)
@@ -89,7 +89,7 @@ func (m *Model) leave(s Situation, r *Replica, name string, falling map[string]s
 			if !slices.Contains(requires, b.Requirement) || !m.Policies[name].takesDown(b.Requirement) {
 				continue
 			}
-			if _, falls := falling[b.Target]; falls || !m.offered(s, r, b, nil) {
+			if _, leaves := leaving[b.Target]; leaves || !m.offered(s, r, b, nil) {
 				return false
 			}
 		}
