@@ -93,12 +93,12 @@ func awaitLog(t *testing.T, app *manager.App) []rest.Log {
 }
 
 // before puts a server in front of a unit, and returns its address.
-func (t *trace) before(test *testing.T, addr netip.AddrPort) netip.AddrPort {
+func before(test *testing.T, t *fakeunit.Trace, addr netip.AddrPort) netip.AddrPort {
 	test.Helper()
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: addr.String()})
 	transport := &http.Transport{}
 	proxy.Transport = transport
-	srv := httptest.NewServer(t.wrap(proxy))
+	srv := httptest.NewServer(t.Wrap(proxy))
 	test.Cleanup(func() { srv.CloseClientConnections(); srv.Close(); transport.CloseIdleConnections() })
 	return netip.MustParseAddrPort(srv.Listener.Addr().String())
 }
@@ -108,8 +108,8 @@ func TestWithARealUnit(t *testing.T) {
 		t.Skip("builds and runs the unit")
 	}
 	t.Parallel()
-	var traced trace
-	app := application(t, fakeunit.Containers{"backend": {traced.before(t, realUnit(t))}}, manager.Options{})
+	var traced fakeunit.Trace
+	app := application(t, fakeunit.Containers{"backend": {before(t, &traced, realUnit(t))}}, manager.Options{})
 	do := func(operation string, inputs map[string]string) (rest.Execution, error) {
 		return run(t, app, rest.RunRequest{Node: "backend", Component: "api", Operation: operation, Inputs: inputs, By: "ann"})
 	}
@@ -121,11 +121,11 @@ func TestWithARealUnit(t *testing.T) {
 	if !errors.Is(err, rest.ErrFailed) || x.Runs[0].ExitCode == nil || *x.Runs[0].ExitCode != 7 || x.Runs[0].Stderr != "on port 8080\n" {
 		t.Errorf("configure that fails: got %+v, %v", x, err)
 	}
-	traced.take()
+	traced.Take()
 	if x, err = do("configure", nil); err != nil || x.Runs[0].To != "configured" || x.Runs[0].Stdout != "configured\n" {
 		t.Fatalf("configure: got %+v, %v", x, err)
 	}
-	if got := traced.take(x.ID); !slices.Equal(got, []string{"POST /executions", "GET /executions/ID"}) {
+	if got := traced.Take(x.ID); !slices.Equal(got, []string{"POST /executions", "GET /executions/ID"}) {
 		t.Errorf("for an operation the unit was asked %q", got)
 	}
 	if x, err = do("Standard.start", nil); err != nil || x.Runs[0].To != "started" {

@@ -133,7 +133,7 @@ func (r *Run) Fail(err error, now time.Time) {
 		r.From = e.State
 	}
 	r.Allowed = e.Allowed
-	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrBadAnswer) {
+	if errors.Is(e, ErrUnreachable) || errors.Is(e, ErrBadAnswer) {
 		r.Outcome = Unreachable
 	}
 }
