@@ -135,7 +135,7 @@ func TestUsersThatCannotBeMeantAreRefused(t *testing.T) {
 		`"boss" is not a role`:                       {"add", "bob", "--role", "boss", "--dir", dir},
 		`there is no user "bob"`:                     {"role", "bob", "viewer", "--dir", dir},
 		"8 to 1024 bytes":                            {"passwd", "ann", "--password-stdin", "--dir", dir},
-		"there is no application with a file of use": {"ls", "--dir", t.TempDir()},
+		"no application with a file of users is in": {"ls", "--dir", t.TempDir()},
 		"unexpected EOF":                             {"ls", "--file", broken},
 		"0 arguments given":                          {"rm"},
 		"--output":                                   {"ls", "-o", "xml"},

@@ -73,8 +73,8 @@ func (s signed) write(t *testing.T, cert, key string) {
 	}
 }
 
-// door runs a manager that speaks TLS, with ann, an operator, among its users.
-func door(t *testing.T) (env map[string]string, authority signed) {
+// managerWithTLS runs a manager that speaks TLS, with ann, an operator, among its users.
+func managerWithTLS(t *testing.T) (env map[string]string, authority signed) {
 	t.Helper()
 	args, env := image(t)
 	folder := filepath.Dir(env["SECRET_KEY_FILE"])
@@ -141,7 +141,7 @@ func knock(t *testing.T, env map[string]string, method, path string, with ...tls
 
 func TestACertificateIsInThePlaceOfAPassword(t *testing.T) {
 	t.Parallel()
-	env, authority := door(t)
+	env, authority := managerWithTLS(t)
 	ann, eve := sign(t, "ann", &authority).pair(), sign(t, "eve", &authority).pair()
 	if status, _, err := knock(t, env, "GET", "/api/v1/app", ann); status != 200 {
 		t.Errorf("ann: %d, %v", status, err)
@@ -168,7 +168,7 @@ func TestACertificateIsInThePlaceOfAPassword(t *testing.T) {
 
 func TestCertificatesAreReadAgainWithoutDroppingAnything(t *testing.T) {
 	t.Parallel()
-	env, _ := door(t)
+	env, _ := managerWithTLS(t)
 	kept, err := tls.Dial("tcp", "127.0.0.1:"+env["TOSKOSE_MANAGER_PORT"], &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12})
 	if err != nil {
 		t.Fatal(err)
@@ -203,11 +203,11 @@ func TestADoorThatCannotBeUsedIsSaidAtTheStart(t *testing.T) {
 		"cannot read the aut": {"TOSKOSE_MANAGER_TLS_CERT": cert, "TOSKOSE_MANAGER_TLS_KEY": key, "TOSKOSE_MANAGER_CLIENT_CA": "/nowhere"},
 		"holds no certificat": {"TOSKOSE_MANAGER_TLS_CERT": cert, "TOSKOSE_MANAGER_TLS_KEY": key, "TOSKOSE_MANAGER_CLIENT_CA": key},
 	} {
-		if d, err := readDoor(get(env)); err == nil || !strings.Contains(err.Error(), says) {
+		if d, err := readServerTLS(get(env)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, %v", says, d, err)
 		}
 	}
-	if d, err := readDoor(get(nil)); d != nil || err != nil {
+	if d, err := readServerTLS(get(nil)); d != nil || err != nil {
 		t.Errorf("%v, %v", d, err)
 	}
 }
@@ -217,7 +217,7 @@ func TestADoorThatCannotBeUsedIsSaidAtTheStart(t *testing.T) {
 func TestTheHealthCheckKnowsTheManagerByItsCertificate(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	d := &doorFiles{cert: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key")}
+	d := &serverTLS{cert: filepath.Join(folder, "tls.crt"), key: filepath.Join(folder, "tls.key")}
 	mine, other := sign(t, "*.example.org", nil), sign(t, "*.example.org", nil)
 	mine.write(t, d.cert, d.key)
 	config, err := d.self()
