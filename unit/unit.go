@@ -27,6 +27,7 @@ import (
 type Options struct {
 	Config *config.Config
 	Env    map[string]string // of the unit; children get it without its credentials
+	Joined bool              // it joins an application by its environment: children see none of its variables
 	Logger *slog.Logger      // nil: no logging
 	Log    *logs.File        // the unit's own log, for clients; may be nil
 	Now    func() time.Time  // nil: time.Now
@@ -129,7 +130,7 @@ func New(o Options) (*Unit, error) {
 	u.state.Store(int64(wire.DaemonRunning))
 	var err error
 	u.programs, err = process.NewTable(process.Options{
-		Logger: o.Logger, Now: o.Now, Env: inherited(o.Env), ServerURL: serverURL(o.Config),
+		Logger: o.Logger, Now: o.Now, Env: inherited(o.Env, o.Joined), ServerURL: serverURL(o.Config),
 		LogDir: o.Config.Supervisord.ChildLogDir, Identifier: o.Config.Supervisord.Identifier, StripANSI: o.Config.Supervisord.StripANSI,
 		Debug:      o.Config.Supervisord.LogLevel.Slog() <= slog.LevelDebug,
 		NoCoreMark: !o.Config.Supervisord.CoreMark, Events: &u.events, Ended: u.handleEssentialExit,

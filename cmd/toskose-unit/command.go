@@ -46,6 +46,12 @@ Environment:
   SUPERVISORD_PASSWORD        the password itself; the file takes precedence
   SUPERVISORD_USER            the user of the HTTP server, if the configuration has none
   SUPERVISORD_PORT            the port that health, pulse and ready connect to
+  TOSKOSE_UNIT_LISTEN         HOST:PORT or :PORT: the unit joins an application that its
+                              configuration does not mention. It serves its API there, beside
+                              the configured servers, with the user (default admin) and password
+                              above; neither the configuration nor a process sees the variables
+  TOSKOSE_UNIT_TLS_CERT, TOSKOSE_UNIT_TLS_KEY, TOSKOSE_UNIT_TLS_CLIENT_CA
+                              PEM files, to serve the API at TOSKOSE_UNIT_LISTEN by TLS
   TOSKOSE_LABEL_NAME          a label of this container, passed on to the manager as name
 No process that the unit starts inherits the password or the name of its file.
 
