@@ -27,10 +27,12 @@ import (
 type Options struct {
 	Config *config.Config
 	Env    map[string]string // of the unit; children get it without its credentials
-	Joined bool              // it joins an application by its environment: children see none of its variables
-	Logger *slog.Logger      // nil: no logging
-	Log    *logs.File        // the unit's own log, for clients; may be nil
-	Now    func() time.Time  // nil: time.Now
+	// Joined means that the unit joins an application by its environment: children see none of its
+	// variables, and ordinary programs are components.
+	Joined bool
+	Logger *slog.Logger     // nil: no logging
+	Log    *logs.File       // the unit's own log, for clients; may be nil
+	Now    func() time.Time // nil: time.Now
 
 	Version string // of the unit, for its metrics
 
@@ -55,6 +57,7 @@ type core struct {
 	booted     time.Time
 	digest     atomic.Value    // string: of the configuration that was last read
 	lifetime   context.Context // context of programs and executions
+	joined     bool            // ordinary programs are components
 	tasks      sync.WaitGroup  // goroutines that wait for stops or emit events
 
 	// changing is held for writing while the configuration in use changes, and for reading while an
@@ -113,7 +116,7 @@ func New(o Options) (*Unit, error) {
 	if o.Terminated == nil {
 		o.Terminated = ReceiveTermination()
 	}
-	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
+	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now(), joined: o.Joined}
 	c.digest.Store(o.Config.Digest)
 	u := &Unit{
 		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), newDocumentStore(documents.Folder{Path: o.Config.Supervisord.Documents, Owner: owner(o.Env)})},
@@ -151,6 +154,9 @@ func (u *Unit) openComponents() (err error) {
 		if g.component != nil {
 			definitions[g.name] = g.definition()
 		}
+		for _, p := range u.ordinary(g.programs) {
+			definitions[p.Namespec()] = component.Definition{Program: p}
+		}
 	}
 	u.components, err = component.Open(component.Options{
 		Logger: u.log, Now: u.now, Folder: u.config.Supervisord.Journal, Life: u.lifetime, Serving: u.serving,
@@ -171,6 +177,7 @@ func (u *Unit) Run(ctx context.Context) error {
 	})
 	u.serve(u.names.inOrder())
 	close(u.allServed)
+	u.observe(u.names.inOrder())
 	defer signal.Stop(u.signals)
 	u.tasks.Go(func() { u.events.Tick(u.lifetime, u.now) })
 	u.events.Emit(events.Event{Type: events.SupervisorStateChangeRunning})

@@ -56,12 +56,12 @@ func (s Status) Signallable() bool { return s.State.Signallable() }
 
 // Status returns the current status.
 func (p *Program) Status() Status {
-	s, _ := p.observe()
+	s, _ := p.Observe()
 	return s
 }
 
-// observe returns the status and a channel that is closed when it changes.
-func (p *Program) observe() (Status, <-chan struct{}) {
+// Observe returns the status and a channel that is closed when it changes.
+func (p *Program) Observe() (Status, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status, p.changed
@@ -70,7 +70,7 @@ func (p *Program) observe() (Status, <-chan struct{}) {
 // Await blocks until the status satisfies wanted.
 func (p *Program) Await(ctx context.Context, wanted func(Status) bool) (Status, error) {
 	for {
-		s, changed := p.observe()
+		s, changed := p.Observe()
 		if wanted(s) {
 			return s, nil
 		}

@@ -149,6 +149,14 @@ type Process struct {
 	Zombie    bool    `json:"zombie,omitempty"`
 }
 
+// ProgramComponent describes a component that is a program of the configuration, with
+// protocol.Program.
+type ProgramComponent struct {
+	Component string `json:"component"` // its name: NAME, or GROUP:NAME if they differ
+	Group     string `json:"group"`
+	Autostart bool   `json:"autostart"`
+}
+
 // Identity is the response to GET /instance.
 type Identity struct {
 	Instance string            `json:"instance"` // of its journal; it differs for every container
@@ -159,6 +167,9 @@ type Identity struct {
 	Documents map[string]string `json:"documents,omitempty"`
 
 	Credentials *Credentials `json:"credentials,omitempty"` // only in the response to GET /instance
+
+	// Programs are the programs that are components, if the unit joined by its environment.
+	Programs []ProgramComponent `json:"programs,omitempty"`
 
 	Digest string `json:"digest,omitempty"` // SHA-256 of its configuration: protocols and programs of the components
 }

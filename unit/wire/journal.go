@@ -14,6 +14,7 @@ const (
 	EntryExit       EntryKind = "exit"       // an execution ended
 	EntryStop       EntryKind = "stop"       // a stop was requested or enforced
 	EntryGone       EntryKind = "gone"       // the last process of a start has ended
+	EntryRunning    EntryKind = "running"    // an ordinary program is running that no execution has started
 	EntryDocument   EntryKind = "document"   // the unit or a replica on the same machine stored a document
 	EntryReload     EntryKind = "reload"     // the configuration was read again, or part of it was put in use
 )
