@@ -147,6 +147,7 @@ func (u *Groups) replaceGroup(name string, before *group, after *groupConfig) er
 	}
 	u.serve(coming)
 	u.observe(coming)
+	u.recordLiveness(coming)
 	u.announceGroup(name, pool, before, after)
 	u.tasks.Go(func() { u.processes.autostart(coming) })
 	u.log.Info("group", "group", name, "inuse", after != nil, "kept", len(kept), "added", len(coming), "removed", len(leaving))

@@ -88,13 +88,14 @@ type Unit struct {
 // ErrRestart is returned by Run when the unit must be executed again.
 var ErrRestart = errors.New("a restart was requested")
 
-// EssentialError is returned by Run when the unit ended because an essential program exited, or
-// because the container's job was not completed.
+// EssentialError is returned by Run when the unit ended because an essential program exited, because
+// a program was not live whose toskose_live_then is exit, or because the container's job was not
+// completed.
 type EssentialError struct {
 	Process string // GROUP:NAME
 	Code    int    // exit code for the container: that of the program, or 128 plus the signal number
 	State   wire.ProcessState
-	Why     string // of a job; empty for a program
+	Why     string // of a job, or of a program that is not live; empty if a program exited
 }
 
 func (e *EssentialError) Error() string {
@@ -136,7 +137,7 @@ func New(o Options) (*Unit, error) {
 		Logger: o.Logger, Now: o.Now, Env: inherited(o.Env, o.Joined), ServerURL: serverURL(o.Config),
 		LogDir: o.Config.Supervisord.ChildLogDir, Identifier: o.Config.Supervisord.Identifier, StripANSI: o.Config.Supervisord.StripANSI,
 		Debug:      o.Config.Supervisord.LogLevel.Slog() <= slog.LevelDebug,
-		NoCoreMark: !o.Config.Supervisord.CoreMark, Events: &u.events, Ended: u.handleEssentialExit,
+		NoCoreMark: !o.Config.Supervisord.CoreMark, Events: &u.events, Ended: u.handleEssentialExit, Unlive: u.handleUnlive,
 	})
 	if err != nil {
 		return nil, err
@@ -178,6 +179,7 @@ func (u *Unit) Run(ctx context.Context) error {
 	u.serve(u.names.inOrder())
 	close(u.allServed)
 	u.observe(u.names.inOrder())
+	u.recordLiveness(u.names.inOrder())
 	defer signal.Stop(u.signals)
 	u.tasks.Go(func() { u.events.Tick(u.lifetime, u.now) })
 	u.events.Emit(events.Event{Type: events.SupervisorStateChangeRunning})
@@ -251,6 +253,13 @@ func (u *Unit) beginEndWith(state wire.DaemonState, fate *EssentialError) {
 func (u *Unit) handleEssentialExit(p *process.Program, state wire.ProcessState, code int) {
 	u.log.Error("an essential process has ended", "process", p.Name(), "state", state.String(), "code", code)
 	u.beginEndWith(wire.DaemonShutdown, &EssentialError{Process: p.Name(), State: state, Code: code})
+}
+
+// handleUnlive ends the unit because a program is not live, so that the orchestrator replaces the
+// container.
+func (u *Unit) handleUnlive(p *process.Program, why string) {
+	u.log.Error("a process is not live, which ends the unit", "process", p.Name(), "why", why)
+	u.beginEndWith(wire.DaemonShutdown, &EssentialError{Code: 1, Why: fmt.Sprintf("%s is not live: %s", p.Name(), why)})
 }
 
 // runError returns the result of Run.

@@ -15,7 +15,10 @@ const help = `toskose-unit supervises the processes of one container and serves 
 
 Usage:
   toskose-unit [run] [FLAGS]     supervise; FLAGS are those of supervisord
-  toskose-unit health [-c FILE]  exit 0 if the unit of this container works, else 1
+  toskose-unit health [--programs] [-c FILE]
+                                 exit 0 if the unit of this container works, else 1; with --programs,
+                                 also 1 if a program with autostart is FATAL, or a program fails its
+                                 liveness checks (toskose_live_…)
   toskose-unit pulse [-c FILE]   like health, but from 5 s after the start of the container on it takes
                                  4 s to exit with 0, for an engine with a short check interval
   toskose-unit ready [-c FILE]   exit 0 if the unit works and the components are in the states that the

@@ -144,8 +144,10 @@ func (o *observer) endEntry(status process.Status, anew bool) wire.Entry {
 	switch {
 	case o.set.closing:
 		e.ContainerEnded, e.Why = true, errShutdown.Error()
-	case status.State == wire.Stopped:
+	case status.State == wire.Stopped && !status.EndedUnlive():
 		e.Kind, e.Why = wire.EntryStop, "the program was stopped"
+	case status.Unlive.Run > 0 && status.Unlive.Run == o.set.runs[o.component]:
+		e.Why = "the unit restarts the program, which was not live: " + status.Unlive.Why
 	case anew, status.State == wire.Starting:
 		e.Why = "the program ended, and was started again"
 	case status.State == wire.Backoff:

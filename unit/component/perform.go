@@ -211,6 +211,8 @@ func (s *Set) watchDescendants(component string, opening int) {
 // describeEnd describes how the processes of a start ended.
 func describeEnd(p *process.Program, status process.Status) string {
 	switch {
+	case status.EndedUnlive():
+		return fmt.Sprintf("the unit ended the processes of %s, which was not live: %s", p.Config().Name, status.Unlive.Why)
 	case status.Unproven != "":
 		return fmt.Sprintf("the processes of %s have ended: %s", p.Config().Name, status.Unproven)
 	case status.Last != nil:

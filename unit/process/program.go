@@ -30,6 +30,7 @@ type Program struct {
 	commands        chan command
 	descendantsGone chan uint64      // the run whose descendants have all ended
 	checkResults    chan checkResult // buffered, capacity one
+	liveResults     chan liveResult  // buffered, capacity one
 	removed         chan struct{}    // closed by Remove
 	serveDone       chan struct{}    // closed when Serve returns
 

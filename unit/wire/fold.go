@@ -28,6 +28,9 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	if c.Open() && e.StartedFrom == "" {
 		c.Recent = markEnded(c.Recent, e)
 	}
+	if e.Kind == EntryLive || e.StartedFrom == "" {
+		c.Failing = e.Failing
+	}
 	c.State, c.StartedFrom, c.Seq = e.State, e.StartedFrom, e.Seq
 	if e.Execution != nil {
 		x := *e.Execution.Brief()
