@@ -205,7 +205,8 @@ type Program struct {
 	Live         *Live              `json:",omitempty"` // nil: not checked while it runs
 	Essential    bool               `json:",omitempty"` // the container exits when it does
 	After        []string           `json:",omitempty"` // full names of the processes that it starts after, Requires among them
-	Requires     []string           `json:",omitempty"` // of these, the ones that it is started and stopped with
+	AfterExit    []string           `json:",omitempty"` // of these, the ones that must have exited, not be RUNNING
+	Requires     []string           `json:",omitempty"` // of After, the ones that it is started and stopped with
 	Output       Output             `json:",omitempty"` // its copy in the container's output
 }
 

@@ -32,6 +32,7 @@ func (s *scope) toskose(p *Program, grouped bool, count int) {
 	p.Ready, p.Live, p.Essential = s.ready(p), s.live(p), s.essential(p)
 	s.copies(p)
 	s.tie(p)
+	s.dependent(p)
 	if why := checkName(p.Component); p.Component != "" && why != "" {
 		s.problem("toskose_component", "toskose_component %s", why)
 	}
