@@ -16,7 +16,11 @@ PREFIX ?= /usr/local
 BIN ?= bin
 GOLANGCI := 2.6.2
 FUZZTIME ?= 10s
-OFFLINE_TESTS = $$(go list ./... | grep -v '/e2e$$')
+# The packages of both modules: of the product, and of the tests with libraries of their own (go.work). What is shipped is
+# built without the latter, by go.mod alone.
+PACKAGES := ./... ./e2e/...
+OFFLINE_TESTS = $$(go list $(PACKAGES) | grep -v '/e2e$$')
+build install dist image cross build/test/toskose-unit build/test/toskose-unit-race: export GOWORK = off
 
 # The architectures that `toskose` finds units and managers for beside itself. The engine's may be another
 # than this machine's: make build ARCHS="amd64 arm64".
@@ -89,7 +93,7 @@ test unit-test: export TOSKOSE_TEST_UNIT_RACE = $(CURDIR)/build/test/toskose-uni
 test: export TOSKOSE_TEST_TIME = $(shell date +%s%N)
 test: LINT_FLAGS := -race
 test: lint $(TEST_UNITS) ## everything, in about 15 minutes on two cores: lint, unit tests with the race detector, the whole path on a real engine
-	go run -race ./scripts/gotest -race -vet=off -ldflags=-s -p 4 -timeout 1h ./e2e ./unit/differential ./cmd/toskose-unit ./packager/... ./...
+	go run -race ./scripts/gotest -race -vet=off -ldflags=-s -p 4 -timeout 1h ./e2e ./unit/differential ./cmd/toskose-unit ./packager/... $(PACKAGES)
 
 .PHONY: unit-test
 unit-test: $(TEST_UNITS) ## the tests that need no application on an engine
@@ -162,30 +166,30 @@ contracts: ## record what RELEASE writes and says, for the tests of e2e/skew, wh
 .PHONY: lint
 lint: ## golangci-lint, with the rules of .golangci.yml, and the count of phrases that are hard to read
 	@# LINT_FLAGS are of a build whose packages it reads: of the tests' own, none is compiled for it alone.
-	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" "$$lint" run ./...
+	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" "$$lint" run $(PACKAGES)
 	@go run ./scripts/prose -max 1.5
 	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
 	@for tags in chaos chaos,kubernetes swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
 
 .PHONY: fmt
 fmt: ## format all Go files
-	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && "$$lint" fmt ./...
+	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && "$$lint" fmt $(PACKAGES)
 
 .PHONY: golden
 golden: ## rewrite the golden files
-	@packages=$$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -r -n1 dirname | sort -u); \
+	@packages=$$(grep -rl --include='*_test.go' -e 'flag.Bool("update"' -e 'sample.Golden(' . | xargs -r -n1 dirname | sort -u); \
 	[ -z "$$packages" ] || go test -count=1 $$packages -update
 
 .PHONY: pictures
 pictures: ## take the pictures of the manager's page that the documentation shows, in a real browser
 	mkdir -p build/pictures
-	TOSKOSE_PICTURES=$(CURDIR)/build/pictures go test -count=1 -run 'TestThePage' ./manager/web
+	TOSKOSE_PICTURES=$(CURDIR)/build/pictures go test -count=1 -run 'TestThePage' ./e2e/web
 	cd build/pictures && cp topology.png pending.png component.png plan.png task.png ../../docs/pictures/
 
 .PHONY: views
 views: ## every view of the page at three widths, in the light and in the dark, as pictures in build/views to look at
 	mkdir -p build/views
-	TOSKOSE_VIEWS=$(CURDIR)/build/views go test -count=1 -run 'TestEveryView' ./manager/web
+	TOSKOSE_VIEWS=$(CURDIR)/build/views go test -count=1 -run 'TestEveryView' ./e2e/web
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)
@@ -193,7 +197,7 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: ## all benchmarks
-	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchmem $(PACKAGES)
 
 .PHONY: bench-unit
 bench-unit: build ## the unit beside supervisord and tini: size, memory, times and throughput
@@ -205,7 +209,7 @@ bench-manager: build ## the manager beside 1,000 units: start, memory, states, e
 
 .PHONY: bench-page
 bench-page: ## the manager's page in a real browser: first paint, an update, 500 components
-	go test -count=1 -run '^$$' -bench ThePage -benchtime 1x ./manager/web
+	go test -count=1 -run '^$$' -bench ThePage -benchtime 1x ./e2e/web
 
 .PHONY: bench-packager
 bench-packager: build ## how fast toskose packages: contexts, images by each builder, wide and large archives

@@ -9,6 +9,11 @@
 // already is used and never leaves it; another leaves it when all tests have ended. Without an engine they are
 // left out.
 //
+// The module has more packages of tests, each with what it needs beside the product: api and web
+// (the manager's API and page), browser (Chromium for both), kubernetes and schema (manifests and
+// documents), and skew (the previous release). Only this module requires their libraries; go.work
+// joins it with the product's, so that commands at the top of the repository know both.
+//
 // Those with the build tag chaos take engines, links and machines away, which
 // scripts/lab.sh makes for them.
 package e2e

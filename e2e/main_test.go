@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/toskose/toskose/internal/testbrowser"
+	"github.com/toskose/toskose/e2e/browser"
 )
 
 // bin is where the binaries under test are; run is what tells this run's
@@ -45,7 +45,7 @@ func mainCode(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	testbrowser.Close()
+	browser.Close()
 	if ownSwarm.leave != nil {
 		if err := ownSwarm.leave(); err != nil {
 			fmt.Fprintf(os.Stderr, "cannot leave the swarm that the tests made: %v\n", err)

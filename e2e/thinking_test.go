@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toskose/toskose/internal/testbrowser"
+	"github.com/toskose/toskose/e2e/browser"
 
 	"github.com/docker/docker/api/types/container"
 )
@@ -113,7 +113,7 @@ func thePageShares(t *testing.T, app *application) {
 
 // theManagersPage stops the log viewer in a browser and starts it again.
 func theManagersPage(t *testing.T, app *application) {
-	page := testbrowser.Open(t, app.manager+"/#/component/backend/logsniffer", 1280, "401 /api/v1/session") // nobody is signed in yet
+	page := browser.Open(t, app.manager+"/#/component/backend/logsniffer", 1280, "401 /api/v1/session") // nobody is signed in yet
 	page.SignIn("admin", app.password)
 	page.Says(".panel .now", "running")
 	page.Says(".own-log", "logsniffer")

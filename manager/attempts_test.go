@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/unit/wire"

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
 )
 

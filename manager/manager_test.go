@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/internal/freeport"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/spec"

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
 )
 

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/internal/testunit"
 	"github.com/toskose/toskose/manager"
 	"github.com/toskose/toskose/manager/goal"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/internal/sample"
 )
 
 func TestAPinnedPlanHasOtherImagesAndIsOtherwiseTheSame(t *testing.T) {

@@ -14,7 +14,7 @@ archs='amd64 arm64' # of units and managers
 : "${UNIT_FLAGS?}"
 : "${VERSION:=$(git describe --tags --always --dirty)}" "${COMMIT=$(git rev-parse --short=12 HEAD)}"
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false' GOAMD64=v1 GOARM64=v8.0 LC_ALL=C TZ=UTC
+export CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false' GOWORK=off GOAMD64=v1 GOARM64=v8.0 LC_ALL=C TZ=UTC
 
 for tool in go:golang tar:tar gzip:gzip zip:zip dpkg-deb:dpkg; do
 	command -v "${tool%%:*}" >/dev/null || {

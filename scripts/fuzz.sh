@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module for as long as the argument says (10s), one after the other.
+# Runs every fuzz target for as long as the argument says (10s), one after the other.
 # What is interesting is made smaller by a few tries only: by default a minute goes to that, and nothing else is tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."

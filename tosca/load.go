@@ -264,7 +264,7 @@ func (c *compiler) demote() {
 	})
 }
 
-// idle are the parts of a topology without effect.
+// idle are the sections of a topology that have no effect on the application.
 var idle = map[string]bool{"outputs": true, "workflows": true, "substitution_mappings": true}
 
 // parts returns the parts of all files.

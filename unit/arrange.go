@@ -124,7 +124,7 @@ func restartSettings(cfg *config.Program) *config.Program {
 	p.Autostart, p.Autorestart, p.ExitCodes = false, "", nil
 	p.StartSecs, p.StartRetries = 0, 0
 	p.StopSignal, p.StopWaitSecs, p.StopAsGroup, p.KillAsGroup = 0, 0, false, false
-	p.After, p.Requires = nil, nil
+	p.After, p.AfterExit, p.Requires = nil, nil, nil
 	p.Inputs, p.SecretInputs, p.SecretEnv, p.Timeout = nil, nil, nil, 0
 	for _, l := range []*config.Log{&p.Stdout, &p.Stderr} {
 		l.MaxBytes, l.Backups = 0, 0

@@ -17,7 +17,7 @@ import (
 	"github.com/toskose/toskose/unit/process"
 )
 
-// The unit's own credentials in its environment, which children do not inherit.
+// Variables of the unit itself, which children do not inherit.
 const (
 	envPassword     = "SUPERVISORD_PASSWORD"
 	envPasswordFile = "SUPERVISORD_PASSWORD_FILE"
@@ -27,7 +27,10 @@ const (
 const labelPrefix = "TOSKOSE_LABEL_"
 
 // inherited returns the part of the unit's environment that children inherit.
-func inherited(env map[string]string) map[string]string {
+func inherited(env map[string]string, joined bool) map[string]string {
+	if joined {
+		return WithoutOwn(env)
+	}
 	env = maps.Clone(env)
 	if env == nil {
 		env = map[string]string{}
@@ -35,6 +38,21 @@ func inherited(env map[string]string) map[string]string {
 	delete(env, envPassword)
 	delete(env, envPasswordFile)
 	return env
+}
+
+// WithoutOwn returns an environment without the variables that a unit reads when it joins an
+// application by its environment: the rest is what supervisord would see.
+func WithoutOwn(env map[string]string) map[string]string {
+	rest := map[string]string{}
+	for name, value := range env {
+		switch {
+		case name == envPassword, name == envPasswordFile, name == "SUPERVISORD_USER", name == envOwner,
+			strings.HasPrefix(name, "TOSKOSE_UNIT_"), strings.HasPrefix(name, labelPrefix):
+		default:
+			rest[name] = value
+		}
+	}
+	return rest
 }
 
 // Limits of labels: the first ones by name are used, and none that is longer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -64,6 +65,7 @@ func (u *Executions) Identity() wire.Identity {
 	return wire.Identity{
 		Documents: u.documents.revisions(u.components),
 		Instance:  u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels, Digest: digest,
+		Programs: u.programComponents(),
 	}
 }
 
@@ -101,15 +103,21 @@ func (u *Executions) processes() (of map[string][]wire.Process, unclaimed []wire
 			CPU: p.CPU.Seconds(), Memory: p.Memory, Zombie: p.Zombie,
 		}
 		owner := u.programs.Owner(p.Program)
-		if owner == nil || owner.Config().Component == "" || !u.components.Hosts(owner.Config().Component) {
-			if owner != nil {
-				seen.Operation = owner.Name() // of an ordinary program, or one that a reload removed
-			}
+		if owner == nil {
 			unclaimed = append(unclaimed, seen)
 			continue
 		}
-		seen.Operation = owner.Config().Operation.String()
-		of[owner.Config().Component] = append(of[owner.Config().Component], seen)
+		name, operation := owner.Config().Component, owner.Config().Operation
+		if name == "" && u.joined {
+			name, operation = owner.Namespec(), protocol.ProgramStart
+		}
+		if !u.components.Hosts(name) {
+			seen.Operation = owner.Name() // of an ordinary program, or one that a reload removed
+			unclaimed = append(unclaimed, seen)
+			continue
+		}
+		seen.Operation = operation.String()
+		of[name] = append(of[name], seen)
 	}
 	return of, unclaimed, nil
 }

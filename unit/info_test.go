@@ -68,7 +68,7 @@ func TestSignalsAreKnownByNameAndNumber(t *testing.T) {
 func TestChildrenDoNotInheritCredentials(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"SUPERVISORD_PASSWORD": "x", "SUPERVISORD_PASSWORD_FILE": "y", "PATH": "z", "TOSKOSE_LABEL_HOST": "h"}
-	got := inherited(env)
+	got := inherited(env, false)
 	if len(got) != 2 || got["PATH"] != "z" || len(env) != 4 {
 		t.Errorf("inherited: %v", got)
 	}

@@ -163,6 +163,22 @@ func writeRuns(w *metricWriter, programs []programMetrics) {
 			w.add(float64(p.counts.Exits[exit]), p.with("code", code, "signal", signal)...)
 		}
 	}
+	w.begin(metricFamily{Name: "toskose_program_live", Kind: gauge, Help: "1 if a running program passes its liveness checks, else 0; only programs with such checks."})
+	for _, p := range programs {
+		if p.Config().Live != nil {
+			live := 0.0
+			if p.status.State == wire.Running && p.status.Failing == nil {
+				live = 1
+			}
+			w.add(live, p.labels...)
+		}
+	}
+	w.begin(metricFamily{Name: "toskose_program_live_failures", Kind: counter, Help: "Failed liveness checks."})
+	for _, p := range programs {
+		if p.Config().Live != nil {
+			w.add(float64(p.counts.LiveFailures), p.labels...)
+		}
+	}
 	w.begin(metricFamily{Name: "toskose_program_start_time_seconds", Kind: gauge, Unit: "seconds", Help: "When the main process was started last, since 1970."})
 	for _, p := range programs {
 		if !p.status.Started.IsZero() {

@@ -102,7 +102,7 @@ func (u *Groups) replaceGroup(name string, before *group, after *groupConfig) er
 	if err := u.serving(); err != nil {
 		return err
 	}
-	if err := u.components.Idle(name); err != nil {
+	if err := u.idle(name, before); err != nil {
 		return err
 	}
 	var leaving, coming []*process.Program
@@ -134,7 +134,7 @@ func (u *Groups) replaceGroup(name string, before *group, after *groupConfig) er
 		groups = append(groups, g)
 		coming = slices.DeleteFunc(slices.Clone(g.programs), func(p *process.Program) bool { return kept[p.Config().Name] == p })
 	}
-	if err := u.commit(name, leaving, before, after, groups); err != nil {
+	if err := u.commit(name, leaving, coming, before, after, groups); err != nil {
 		u.unsubscribe(pool, before)
 		return errors.Join(err, closeLogs(coming))
 	}
@@ -146,9 +146,24 @@ func (u *Groups) replaceGroup(name string, before *group, after *groupConfig) er
 		p.LimitLogs()
 	}
 	u.serve(coming)
+	u.observe(coming)
+	u.recordLiveness(coming)
 	u.announceGroup(name, pool, before, after)
 	u.tasks.Go(func() { u.processes.autostart(coming) })
 	u.log.Info("group", "group", name, "inuse", after != nil, "kept", len(kept), "added", len(coming), "removed", len(leaving))
+	return nil
+}
+
+// idle returns a fault while an execution or a stop of the group's components is under way.
+func (u *Groups) idle(name string, g *group) error {
+	if err := u.components.Idle(name); err != nil || g == nil {
+		return err
+	}
+	for _, p := range u.ordinary(g.programs) {
+		if err := u.components.Idle(p.Namespec()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -175,7 +190,7 @@ func (u *Groups) announceGroup(name string, pool *events.Pool, before *group, af
 
 // commit performs the steps that can fail: it verifies that no removed process runs or can be
 // started, and that the component can change its protocol.
-func (u *Groups) commit(name string, leaving []*process.Program, before *group, after *groupConfig, groups []*group) error {
+func (u *Groups) commit(name string, leaving, coming []*process.Program, before *group, after *groupConfig, groups []*group) error {
 	if err := u.hold(name, leaving); err != nil {
 		return err
 	}
@@ -185,6 +200,9 @@ func (u *Groups) commit(name string, leaving []*process.Program, before *group, 
 		err = u.components.Use(name, groups[len(groups)-1].definition())
 	case before != nil && before.component != nil:
 		err = u.components.Withdraw(name)
+	}
+	if err == nil {
+		err = u.replaceOrdinary(leaving, coming)
 	}
 	if err == nil {
 		return nil

@@ -130,6 +130,7 @@ func (q *sequence) checkBlocker(t *pendingProcess) (its bool, why error) {
 func notYetStarted(q *sequence, p *process.Program) blocker {
 	var found blocker
 	for _, name := range p.Settings().After {
+		progress := progressOf(q.u.names.process(name), slices.Contains(p.Settings().AfterExit, name))
 		needed := q.together[name] || slices.Contains(p.Settings().Requires, name)
 		before := q.u.names.process(name)
 		h := blocker{reason: "waits for " + shortName(name)}
@@ -137,9 +138,9 @@ func notYetStarted(q *sequence, p *process.Program) blocker {
 		case q.pending[name]:
 		case before == nil && (needed || q.waitsForever):
 			h = blocker{h.reason + ", which is not in use", true}
-		case before == nil, before.Progress() == process.Reached:
+		case before == nil, progress == process.Reached:
 			continue
-		case before.Progress() == process.InProgress, q.waitsForever && !q.together[name] && before.Settings().Autostart && before.Status().Run == 0:
+		case progress == process.InProgress, q.waitsForever && !q.together[name] && before.Settings().Autostart && before.Status().Run == 0:
 		case needed:
 			h = blocker{h.reason + ", which is " + before.Status().State.String(), true}
 		default:
@@ -150,6 +151,24 @@ func notYetStarted(q *sequence, p *process.Program) blocker {
 		}
 	}
 	return found
+}
+
+// progressOf returns the progress of a program for another one that waits for it: exits means until
+// it has exited. nil is a program that is not in use.
+func progressOf(p *process.Program, exits bool) process.Progress {
+	switch {
+	case p == nil:
+		return process.NotStarting
+	case !exits:
+		return p.Progress()
+	}
+	switch s := p.Status(); {
+	case s.State == wire.Exited:
+		return process.Reached
+	case s.State.InRunningSet(), s.State == wire.Stopping, s.WaitsFor != "":
+		return process.InProgress
+	}
+	return process.NotStarting
 }
 
 // notYetStopped blocks the stop of a process until its dependents have ended.

@@ -27,9 +27,12 @@ import (
 type Options struct {
 	Config *config.Config
 	Env    map[string]string // of the unit; children get it without its credentials
-	Logger *slog.Logger      // nil: no logging
-	Log    *logs.File        // the unit's own log, for clients; may be nil
-	Now    func() time.Time  // nil: time.Now
+	// Joined means that the unit joins an application by its environment: children see none of its
+	// variables, and ordinary programs are components.
+	Joined bool
+	Logger *slog.Logger     // nil: no logging
+	Log    *logs.File       // the unit's own log, for clients; may be nil
+	Now    func() time.Time // nil: time.Now
 
 	Version string // of the unit, for its metrics
 
@@ -54,6 +57,7 @@ type core struct {
 	booted     time.Time
 	digest     atomic.Value    // string: of the configuration that was last read
 	lifetime   context.Context // context of programs and executions
+	joined     bool            // ordinary programs are components
 	tasks      sync.WaitGroup  // goroutines that wait for stops or emit events
 
 	// changing is held for writing while the configuration in use changes, and for reading while an
@@ -84,13 +88,14 @@ type Unit struct {
 // ErrRestart is returned by Run when the unit must be executed again.
 var ErrRestart = errors.New("a restart was requested")
 
-// EssentialError is returned by Run when the unit ended because an essential program exited, or
-// because the container's job was not completed.
+// EssentialError is returned by Run when the unit ended because an essential program exited, because
+// a program was not live whose toskose_live_then is exit, or because the container's job was not
+// completed.
 type EssentialError struct {
 	Process string // GROUP:NAME
 	Code    int    // exit code for the container: that of the program, or 128 plus the signal number
 	State   wire.ProcessState
-	Why     string // of a job; empty for a program
+	Why     string // of a job, or of a program that is not live; empty if a program exited
 }
 
 func (e *EssentialError) Error() string {
@@ -112,7 +117,7 @@ func New(o Options) (*Unit, error) {
 	if o.Terminated == nil {
 		o.Terminated = ReceiveTermination()
 	}
-	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now()}
+	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now(), joined: o.Joined}
 	c.digest.Store(o.Config.Digest)
 	u := &Unit{
 		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), newDocumentStore(documents.Folder{Path: o.Config.Supervisord.Documents, Owner: owner(o.Env)})},
@@ -129,10 +134,10 @@ func New(o Options) (*Unit, error) {
 	u.state.Store(int64(wire.DaemonRunning))
 	var err error
 	u.programs, err = process.NewTable(process.Options{
-		Logger: o.Logger, Now: o.Now, Env: inherited(o.Env), ServerURL: serverURL(o.Config),
+		Logger: o.Logger, Now: o.Now, Env: inherited(o.Env, o.Joined), ServerURL: serverURL(o.Config),
 		LogDir: o.Config.Supervisord.ChildLogDir, Identifier: o.Config.Supervisord.Identifier, StripANSI: o.Config.Supervisord.StripANSI,
 		Debug:      o.Config.Supervisord.LogLevel.Slog() <= slog.LevelDebug,
-		NoCoreMark: !o.Config.Supervisord.CoreMark, Events: &u.events, Ended: u.handleEssentialExit,
+		NoCoreMark: !o.Config.Supervisord.CoreMark, Events: &u.events, Ended: u.handleEssentialExit, Unlive: u.handleUnlive,
 	})
 	if err != nil {
 		return nil, err
@@ -149,6 +154,9 @@ func (u *Unit) openComponents() (err error) {
 	for _, g := range u.names.allGroups() {
 		if g.component != nil {
 			definitions[g.name] = g.definition()
+		}
+		for _, p := range u.ordinary(g.programs) {
+			definitions[p.Namespec()] = component.Definition{Program: p}
 		}
 	}
 	u.components, err = component.Open(component.Options{
@@ -170,6 +178,8 @@ func (u *Unit) Run(ctx context.Context) error {
 	})
 	u.serve(u.names.inOrder())
 	close(u.allServed)
+	u.observe(u.names.inOrder())
+	u.recordLiveness(u.names.inOrder())
 	defer signal.Stop(u.signals)
 	u.tasks.Go(func() { u.events.Tick(u.lifetime, u.now) })
 	u.events.Emit(events.Event{Type: events.SupervisorStateChangeRunning})
@@ -243,6 +253,13 @@ func (u *Unit) beginEndWith(state wire.DaemonState, fate *EssentialError) {
 func (u *Unit) handleEssentialExit(p *process.Program, state wire.ProcessState, code int) {
 	u.log.Error("an essential process has ended", "process", p.Name(), "state", state.String(), "code", code)
 	u.beginEndWith(wire.DaemonShutdown, &EssentialError{Process: p.Name(), State: state, Code: code})
+}
+
+// handleUnlive ends the unit because a program is not live, so that the orchestrator replaces the
+// container.
+func (u *Unit) handleUnlive(p *process.Program, why string) {
+	u.log.Error("a process is not live, which ends the unit", "process", p.Name(), "why", why)
+	u.beginEndWith(wire.DaemonShutdown, &EssentialError{Code: 1, Why: fmt.Sprintf("%s is not live: %s", p.Name(), why)})
 }
 
 // runError returns the result of Run.

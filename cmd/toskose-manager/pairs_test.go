@@ -78,8 +78,8 @@ func TestTheManagerShowsEachUnitTheCertificateThatItTrusts(t *testing.T) {
 	if certificate, authorities, err := files.own(); err != nil || len(authorities) != 2 || certificate != certs.Fingerprints([]byte(own))[0] {
 		t.Errorf("it uses %s, %s, %v", certificate, authorities, err)
 	}
-	door := &doorFiles{cert: files.cert, key: files.key}
-	if _, err := door.load(); err != nil {
+	api := &serverTLS{cert: files.cert, key: files.key}
+	if _, err := api.load(); err != nil {
 		t.Errorf("the API with two certificates: %v", err)
 	}
 	if err := os.WriteFile(files.cert, []byte(names), 0o600); err != nil {

@@ -67,7 +67,7 @@ func (p *passwords) of(node string) []string {
 		p.known[node], p.wrong[node] = passwords, ""
 	case p.wrong[node] != err.Error():
 		p.wrong[node] = err.Error()
-		p.logger.Error("the password of a unit cannot be read; that of before is used", "node", node, "error", err)
+		p.logger.Error("cannot read the password of a unit; the previous one stays in use", "node", node, "error", err)
 	}
 	return p.known[node]
 }

@@ -60,14 +60,14 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
 	}
 	options := httpserver.Options{Logger: logger, Stopping: app.Close}
-	if s.door != nil {
-		if options.TLS, err = certs.Reloading(s.door.all(), s.door.load, logger); err != nil {
+	if s.tls != nil {
+		if options.TLS, err = certs.Reloading(s.tls.all(), s.tls.load, logger); err != nil {
 			return errors.Join(err, listener.Close())
 		}
 	}
 	go counted.Run(ctx, app)
 	go gate.Watch(ctx)
-	logger.Info("serving", "application", s.app.Name, "port", s.port, "tls", s.door != nil, "version", version)
+	logger.Info("serving", "application", s.app.Name, "port", s.port, "tls", s.tls != nil, "version", version)
 	err = httpserver.Serve(ctx, listener, handler, options)
 	logger.Info("stopped", "error", err)
 	return err
@@ -97,15 +97,15 @@ func health(ctx context.Context, getenv func(string) string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	door, err := readDoor(getenv)
+	api, err := readServerTLS(getenv)
 	if err != nil {
 		return err
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // and no proxy
 	scheme := "http"
-	if door != nil {
+	if api != nil {
 		scheme = "https"
-		if transport.TLSClientConfig, err = door.self(); err != nil {
+		if transport.TLSClientConfig, err = api.self(); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ type settings struct {
 	mode      discovery.Mode
 	discovery discovery.Options
 	units     *unitFiles // of TLS with units; nil: they are spoken to in the clear
-	door      *doorFiles // of the API's own TLS; nil: it is served in the clear
+	tls       *serverTLS // of the API's own TLS; nil: it is served in the clear
 	access    access.Options
 	audit     string // destination of the audit log
 	app       *spec.Application
@@ -63,7 +63,7 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	note(s.readDiscovery(getenv, files.resolver))
 	s.units, err = readTLS(getenv)
 	note(err)
-	s.door, err = readDoor(getenv)
+	s.tls, err = readServerTLS(getenv)
 	note(err)
 	s.access, err = readAccess(getenv)
 	note(err)

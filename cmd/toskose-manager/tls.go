@@ -10,15 +10,15 @@ import (
 	"github.com/toskose/toskose/internal/certs"
 )
 
-// doorFiles are the files of the API's own TLS.
-type doorFiles struct {
+// serverTLS are the files of the API's own TLS.
+type serverTLS struct {
 	cert, key string
 	clients   string // authorities of users' certificates; empty: users have none
 }
 
-// readDoor reads which files the API's TLS has; nil: it is served in the clear.
-func readDoor(getenv func(string) string) (*doorFiles, error) {
-	d := &doorFiles{getenv("TOSKOSE_MANAGER_TLS_CERT"), getenv("TOSKOSE_MANAGER_TLS_KEY"), getenv("TOSKOSE_MANAGER_CLIENT_CA")}
+// readServerTLS reads which files the API's TLS has; nil: it is served in the clear.
+func readServerTLS(getenv func(string) string) (*serverTLS, error) {
+	d := &serverTLS{getenv("TOSKOSE_MANAGER_TLS_CERT"), getenv("TOSKOSE_MANAGER_TLS_KEY"), getenv("TOSKOSE_MANAGER_CLIENT_CA")}
 	switch {
 	case d.cert == "" && d.key == "" && d.clients == "":
 		return nil, nil
@@ -29,7 +29,7 @@ func readDoor(getenv func(string) string) (*doorFiles, error) {
 	return d, err
 }
 
-func (d *doorFiles) all() []string {
+func (d *serverTLS) all() []string {
 	if d.clients == "" {
 		return []string{d.cert, d.key}
 	}
@@ -37,7 +37,7 @@ func (d *doorFiles) all() []string {
 }
 
 // load reads the files. No error contains anything of the key.
-func (d *doorFiles) load() (*tls.Config, error) {
+func (d *serverTLS) load() (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(d.cert, d.key)
 	if err != nil {
 		return nil, fmt.Errorf("TOSKOSE_MANAGER_TLS_CERT, TOSKOSE_MANAGER_TLS_KEY: cannot use the certificate: %w", err)
@@ -60,7 +60,7 @@ func (d *doorFiles) load() (*tls.Config, error) {
 // self returns the TLS configuration of the manager's own health check. It trusts exactly the
 // certificate in the file, whatever its names and even if it expired: a bad certificate must not
 // make the container unhealthy.
-func (d *doorFiles) self() (*tls.Config, error) {
+func (d *serverTLS) self() (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(d.cert, d.key)
 	if err != nil {
 		return nil, err

@@ -126,7 +126,7 @@ func TestAChangedPasswordOfAUnitCountsForTheNextRequest(t *testing.T) {
 			t.Errorf("with %q in its file it is %q", step[0], got)
 		}
 	}
-	if said := logs.String(); strings.Count(said, "cannot be read") != 2 || strings.Contains(said, "second") {
+	if said := logs.String(); strings.Count(said, "cannot read the password") != 2 || strings.Contains(said, "second") {
 		t.Errorf("it says\n%s", said)
 	}
 }

@@ -45,9 +45,12 @@ type endpoint struct {
 	tls              *config.TLS
 }
 
-// findEndpoint returns the unit's address from the configuration or, if none was given and the
-// default does not exist, from SUPERVISORD_PORT.
+// findEndpoint returns the unit's address from TOSKOSE_UNIT_LISTEN, or else from the configuration
+// or, if none was given and the default does not exist, from SUPERVISORD_PORT.
 func findEndpoint(f flags, s system) (endpoint, error) {
+	if s.joins() {
+		return s.joinEndpoint()
+	}
 	port, given := s.env["SUPERVISORD_PORT"], f.file != ""
 	file, err := f.configuration(s)
 	var c *config.Config

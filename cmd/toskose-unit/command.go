@@ -15,7 +15,10 @@ const help = `toskose-unit supervises the processes of one container and serves 
 
 Usage:
   toskose-unit [run] [FLAGS]     supervise; FLAGS are those of supervisord
-  toskose-unit health [-c FILE]  exit 0 if the unit of this container works, else 1
+  toskose-unit health [--programs] [-c FILE]
+                                 exit 0 if the unit of this container works, else 1; with --programs,
+                                 also 1 if a program with autostart is FATAL, or a program fails its
+                                 liveness checks (toskose_live_…)
   toskose-unit pulse [-c FILE]   like health, but from 5 s after the start of the container on it takes
                                  4 s to exit with 0, for an engine with a short check interval
   toskose-unit ready [-c FILE]   exit 0 if the unit works and the components are in the states that the
@@ -46,6 +49,12 @@ Environment:
   SUPERVISORD_PASSWORD        the password itself; the file takes precedence
   SUPERVISORD_USER            the user of the HTTP server, if the configuration has none
   SUPERVISORD_PORT            the port that health, pulse and ready connect to
+  TOSKOSE_UNIT_LISTEN         HOST:PORT or :PORT: the unit joins an application that its
+                              configuration does not mention. It serves its API there, beside
+                              the configured servers, with the user (default admin) and password
+                              above; neither the configuration nor a process sees the variables
+  TOSKOSE_UNIT_TLS_CERT, TOSKOSE_UNIT_TLS_KEY, TOSKOSE_UNIT_TLS_CLIENT_CA
+                              PEM files, to serve the API at TOSKOSE_UNIT_LISTEN by TLS
   TOSKOSE_LABEL_NAME          a label of this container, passed on to the manager as name
 No process that the unit starts inherits the password or the name of its file.
 

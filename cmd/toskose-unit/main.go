@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
 // version is set when a release is built.
 var version = "dev"
+
+// programsFlag makes health also ask whether the programs work.
+const programsFlag = "--programs"
 
 // Exit codes.
 const (
@@ -44,7 +48,11 @@ func run(ctx context.Context, args []string, s system) int {
 	case "run":
 		return supervise(ctx, args, s)
 	case "health":
-		return ask(ctx, command, "/healthz", args, s)
+		path := "/healthz"
+		if at := slices.Index(args, programsFlag); at >= 0 {
+			path, args = "/livez", slices.Delete(slices.Clone(args), at, at+1)
+		}
+		return ask(ctx, command, path, args, s)
 	case "pulse":
 		return pulse(ctx, args, s)
 	case "ready":

@@ -51,7 +51,7 @@ func TestAListenerRelaysOutputToTheContainers(t *testing.T) {
 		s.write("x.conf", relayConf)
 		s.write("relay.sh", relayScript)
 		s.write("printing.py", relayHandler)
-		s.env = []string{"PYTHONPATH=" + s.dir}
+		s.env = append(s.env, "PYTHONPATH="+s.dir)
 		s.start("-n", "-c", "DIR/x.conf")
 		s.await("deliveries", "and more\n")
 		s.write("on", "")

@@ -30,18 +30,26 @@ type server struct {
 
 type servers []server
 
-// listenAll opens every configured address.
-func listenAll(ctx context.Context, c *config.Config, env map[string]string, logger *slog.Logger) (opened servers, err error) {
+// listenAll opens every configured address, and the one at which the unit joins an application.
+func listenAll(ctx context.Context, c *config.Config, sys system, logger *slog.Logger) (opened servers, err error) {
 	defer func() {
 		if err != nil {
 			opened.close()
 		}
 	}()
-	var listen net.ListenConfig
-	for _, i := range c.Inet {
-		s, err := credentials(i.Section, i.Username, i.Password, i.AuthRequired, env)
+	env := sys.visibleEnv()
+	if sys.joins() {
+		s, err := listenToJoin(ctx, sys, logger)
 		if err != nil {
 			return opened, err
+		}
+		opened = append(opened, s)
+	}
+	var listen net.ListenConfig
+	for _, i := range c.Inet {
+		s, err := credentials(i.Username, i.Password, i.AuthRequired, env)
+		if err != nil {
+			return opened, fmt.Errorf("[%s]: %w", i.Section, err)
 		}
 		if i.TLS != nil {
 			files := rpc.TLSFiles(*i.TLS)
@@ -56,9 +64,9 @@ func listenAll(ctx context.Context, c *config.Config, env map[string]string, log
 		opened = append(opened, s)
 	}
 	for _, x := range c.Unix {
-		s, err := credentials(x.Section, x.Username, x.Password, x.AuthRequired, env)
+		s, err := credentials(x.Username, x.Password, x.AuthRequired, env)
 		if err != nil {
-			return opened, err
+			return opened, fmt.Errorf("[%s]: %w", x.Section, err)
 		}
 		if s.listener, err = listenUnix(ctx, x, c.Supervisord.User); err != nil {
 			return opened, fmt.Errorf("[%s]: %w", x.Section, err)
@@ -121,15 +129,15 @@ func (s socketFile) Close() error {
 
 // credentials returns a server's user and password from the configuration or, if missing there,
 // from the environment.
-func credentials(section, user, password string, required bool, env map[string]string) (server, error) {
+func credentials(user, password string, required bool, env map[string]string) (server, error) {
 	s := server{user: user, password: password}
 	if file := env["SUPERVISORD_PASSWORD_FILE"]; password == "" && file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return server{}, fmt.Errorf("[%s]: cannot read the password: %w", section, err)
+			return server{}, fmt.Errorf("cannot read the password: %w", err)
 		}
 		if len(wire.Passwords(data)) == 0 {
-			return server{}, fmt.Errorf("[%s]: the password file %s is empty", section, file)
+			return server{}, fmt.Errorf("the password file %s is empty", file)
 		}
 		s.password, s.passwords = string(data), func() ([]byte, error) { return os.ReadFile(file) }
 	} else if password == "" {
@@ -139,7 +147,7 @@ func credentials(section, user, password string, required bool, env map[string]s
 		s.user = env["SUPERVISORD_USER"]
 	}
 	if required && s.password == "" {
-		return server{}, fmt.Errorf("[%s]: toskose_auth=required, but there is no password; set SUPERVISORD_PASSWORD_FILE to a file that contains it", section)
+		return server{}, errors.New("toskose_auth=required, but the password is missing; set SUPERVISORD_PASSWORD_FILE to a file that contains it")
 	}
 	return s, nil
 }

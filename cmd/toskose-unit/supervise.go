@@ -49,7 +49,7 @@ func supervise(ctx context.Context, args []string, s system) int {
 	syscall.Umask(c.Supervisord.Umask)
 	logger, ownLog := openLog(c.Supervisord, warnings)
 	defer logs.Flush()
-	servers, err := listenAll(ctx, c, s.env, logger)
+	servers, err := listenAll(ctx, c, s, logger)
 	if err != nil {
 		printError(s, err)
 		return exitConfig
@@ -63,7 +63,7 @@ func supervise(ctx context.Context, args []string, s system) int {
 		logger.Warn("cannot raise a limit", "error", err)
 	}
 	u, err := unit.New(unit.Options{
-		Config: c, Env: s.env, Logger: logger, Log: ownLog, Version: version, Reread: read, Terminated: terminated,
+		Config: c, Env: s.env, Joined: s.joins(), Logger: logger, Log: ownLog, Version: version, Reread: read, Terminated: terminated,
 	})
 	if err != nil {
 		printError(s, err)
@@ -87,7 +87,7 @@ func configReader(file string, overrides map[string]string, s system) (func() (*
 		return nil, err
 	}
 	return func() (*config.Config, []config.Warning, error) {
-		return config.LoadFrom(dir, file, s.env, overrides)
+		return config.LoadFrom(dir, file, s.visibleEnv(), overrides)
 	}, nil
 }
 

@@ -32,18 +32,21 @@ type side struct {
 	bare   bool      // Debian's own configuration is hidden from it
 }
 
-// beside runs a test with the real supervisord and with the unit: what it
-// expects holds for both.
+// beside runs a test with the real supervisord, with the unit, and with the unit that joins an
+// application by its environment: the expectations hold for all three.
 func beside(t *testing.T, test func(t *testing.T, s *side)) {
 	t.Helper()
 	real, err := exec.LookPath("supervisord")
 	if err != nil {
 		t.Skip("supervisord is not installed (Debian package supervisor)")
 	}
-	for name, path := range map[string]string{"supervisord": real, "unit": unitBinary} {
+	for name, path := range map[string]string{"supervisord": real, "unit": unitBinary, "joined": unitBinary} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &side{t: t, dir: openFolder(t)}
+			if name == "joined" {
+				s.env = joinEnv(t, freeport.Find(t))
+			}
 			bin := filepath.Join(s.dir, "prefix", "bin")
 			if err := os.MkdirAll(bin, 0o755); err != nil {
 				t.Fatal(err)

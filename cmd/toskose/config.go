@@ -21,9 +21,9 @@ func newConfig(env environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config [OPTIONS] CSAR_PATH [CONFIG_PATH]",
 		Short: "Print the toskose.yml of an application with all defaults",
-		Long: `Print the configuration that an application is packaged with: the settings in
-CONFIG_PATH, and the defaults of those it leaves out. Passwords and keys are not
-printed. Every mistake in CONFIG_PATH is reported with its line and column.`,
+		Long: `Print the complete configuration of an application: the settings in CONFIG_PATH, and
+the defaults of all others. Passwords and keys are not printed. Every mistake in
+CONFIG_PATH is reported with its line and column.`,
 		Example:               "  toskose config thinking.csar >toskose.yml\n  toskose config thinking.csar toskose.yml",
 		Args:                  cli.Args(1, 2),
 		DisableFlagsInUseLine: true,
@@ -45,7 +45,7 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 		return err
 	}
 	defer archive.Close()
-	heed(&opts, args[1:])
+	applyConfigs(&opts, args[1:])
 	app, _, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return err
@@ -104,10 +104,10 @@ func beside(configs []string) func(name string) ([]byte, error) {
 	}
 }
 
-// heed sets the options for loading a document according to the configurations: their base images,
+// applyConfigs sets the options for loading a document according to the configurations: their base images,
 // and no warnings about operations that they configure. Errors in a configuration are reported
 // later, when the application is known.
-func heed(opts *tosca.Options, paths []string) {
+func applyConfigs(opts *tosca.Options, paths []string) {
 	cfg, err := readConfig(paths, nil)
 	if err != nil {
 		return

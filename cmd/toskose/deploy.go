@@ -27,28 +27,28 @@ func newDeploy(env environment, engine *engineFlags) *cobra.Command {
 swarm, otherwise on the single engine with docker compose or docker-compose. If
 DIR has manifests for Kubernetes only, or with --target kubernetes, it runs on
 the cluster in kubectl's current context. Deploying again updates what has
-changed and removes what is no longer part of the application. If something does
-not come up, deploy prints the reason and removes what it started, or deploys what
-ran before again: see ` + "`toskose release`" + `. The application is then the one that ` + "`toskose ps`" + ` and the like ask, from any folder: see
-` + "`toskose context`" + `.
+changed, and removes what is no longer part of the application. If something does
+not start, deploy prints the reason, and removes what it started or restores the
+previous release: see ` + "`toskose release`" + `. Commands such as ` + "`toskose ps`" + ` then use
+this application, from any folder: see ` + "`toskose context`" + `.
 
 With --up, it then sets the goal that every component is up, and waits until it is
-reached. A goal that somebody has set before stays one: where all units have lost
-it together with their containers, it is set again.
+reached. A goal that was set before is kept: if all units lost it together with
+their containers, deploy sets it again.
 
-Secrets belong to the application: a folder with others than those that run is
-refused. Package it with --from, which takes them over, or deploy it with
---new-secrets: a Swarm replaces all containers then, elsewhere manager and units
-read them anew.
+Secrets belong to the application. A folder with other secrets than the running
+application has is refused. Package it with --from, which copies them, or deploy it
+with --new-secrets: a Swarm then replaces all containers; on other targets, manager
+and units read the new secrets without a restart.
 
-deploy, undeploy, rotate and volume change an application one at a time: while one of
-them runs, the others say who has locked the application, and exit with 1. The lock
-of a command that was killed is taken over: at once on the same host, else when it
-has not been renewed for 30 seconds.
+deploy, undeploy, rotate and volume lock the application, so that only one of them
+changes it at a time. The others report who has locked it, and exit with 1. If a
+command was killed, the next one takes its lock over: at once on the same host,
+otherwise after 30 seconds without a renewal.
 
-With --rollback, it deploys the release before the one that is deployed: its images
-and manifests, and not its data. A rollback that was interrupted is resumed. Without DIR, that is of the application in the
-working directory or of the context in use.`,
+With --rollback, it deploys the images and manifests of the previous release. Data
+in volumes stays as it is. An interrupted rollback is resumed. Without DIR, it rolls
+back the application in the working directory or in the current context.`,
 		Example: "  toskose deploy --up thinking-toskosed\n  toskose deploy thinking-toskosed\n  toskose deploy --timeout 5m --keep thinking-toskosed\n  toskose deploy --target kubernetes --context staging thinking-toskosed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,10 +69,10 @@ working directory or of the context in use.`,
 	}
 	cmd.Flags().DurationVar(&flags.opts.Timeout, "timeout", 2*time.Minute, "how long to wait until everything answers")
 	flags.register(cmd)
-	cmd.Flags().BoolVar(&flags.up, "up", false, "bring all components up, and wait until they are, as long as --timeout again")
-	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "leave in place what did not come up, for inspection")
-	cmd.Flags().BoolVar(&flags.opts.NewSecrets, "new-secrets", false, "deploy secrets that differ from those of the application that runs")
-	cmd.Flags().BoolVar(&flags.rollback, "rollback", false, "deploy the release before the one that is deployed")
+	cmd.Flags().BoolVar(&flags.up, "up", false, "start all components, and wait for them, for another --timeout")
+	cmd.Flags().BoolVar(&flags.opts.Keep, "keep", false, "keep the containers of a failed deployment, for inspection")
+	cmd.Flags().BoolVar(&flags.opts.NewSecrets, "new-secrets", false, "deploy secrets that differ from the secrets of the running application")
+	cmd.Flags().BoolVar(&flags.rollback, "rollback", false, "deploy the previous release")
 	return cmd
 }
 

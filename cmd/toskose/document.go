@@ -42,7 +42,7 @@ func read(ctx context.Context, inputs *inputFlags, path string, secrets bool, co
 		return nil, err
 	}
 	opts.Draft, opts.Withhold = true, !secrets
-	heed(&opts, configs)
+	applyConfigs(&opts, configs)
 	d := &document{opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile)}}
 	d.file, err = csar.Open(path)
 	if err == nil {

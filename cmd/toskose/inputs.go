@@ -16,7 +16,7 @@ type inputFlags struct {
 }
 
 func (f *inputFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVarP(&f.pairs, "input", "i", nil, "set a topology input, as `NAME=VALUE`, or as NAME=@FILE to what a file holds, without its last line end, and to show it nowhere (@@ begins a value with @); may be repeated, and overrides --inputs")
+	cmd.Flags().StringArrayVarP(&f.pairs, "input", "i", nil, "set a topology input, as `NAME=VALUE`, or as NAME=@FILE to the content of a file without its last line end, which is then never shown (@@ begins a value with @); may be repeated, and overrides --inputs")
 	cmd.Flags().StringVar(&f.file, "inputs", "", "`FILE` that sets topology inputs, in YAML or JSON")
 }
 

@@ -16,9 +16,9 @@ func newInspect(env environment) *cobra.Command {
 		Short: "Print the application that a TOSCA document describes",
 		Long: `Print the application that a TOSCA document describes, with everything resolved:
 types, inherited operations, functions and defaults. Documents with the same
-meaning print the same. Inputs without a value, and what depends on them, are
-left out; so are secrets: what -i NAME=@FILE gives, and what the user gives an
-input with the name of a secret.
+meaning print the same. Inputs without a value and everything that depends on
+them are left out, and so are secrets: values from -i NAME=@FILE, and values of
+inputs that have the name of a secret.
 
 Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to standard error.`,
 		Example:               "  toskose inspect thinking.csar\n  toskose inspect --json examples/thinking | jq .components",

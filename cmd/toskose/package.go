@@ -33,7 +33,7 @@ func (f *packageFlags) register(cmd *cobra.Command) {
 	flags.StringVarP(&f.output, "output-path", "o", "", "folder for the manifests and credentials (default NAME-toskosed)")
 	f.images.register(cmd)
 	f.inputs.register(cmd)
-	cmd.Flags().StringArrayVar(&f.allowHost, "allow-host", nil, "let the application use `PATH` of its host, and what is below it: a folder, a device, the engine's socket; may be repeated")
+	cmd.Flags().StringArrayVar(&f.allowHost, "allow-host", nil, "let the application use `PATH` of its host, and everything below it: a folder, a device, the engine's socket; may be repeated")
 	f.targets.register(cmd)
 }
 
@@ -156,7 +156,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
-	heed(&opts, configs)
+	applyConfigs(&opts, configs)
 	opts.Places = tosca.Places{}
 	how.Places = opts.Places
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)

@@ -47,16 +47,16 @@ levels as possible. The operations of a level can run at the same time. Without
 --goal, the goal is that everything is up, starting from nothing; with --down,
 that everything is deleted, starting from everything up. An element that --goal
 does not name may end in any state. Up is the state that a start leads to or,
-where there is none, the one that offers what others require. CONFIG_PATH is a
-toskose.yml that says which operations are starts, and where those may run that
-no transition names.
+without a start, the first state with the capabilities that others require.
+CONFIG_PATH is a toskose.yml, which can define the kinds of operations, and the states
+in which operations without a transition are allowed.
 
 With --check, check the steps of a plan one after the other, and explain the
 first one that is not allowed.
 
-Without FILE, the application is the running one of --dir or --context, and the
-plan begins with where it is now. Its manager computes the plan, and does nothing;
---goal may name containers and groups, too.`,
+Without FILE, the plan begins with the current state of the running application of
+--dir or --context. Its manager computes the plan, and changes nothing; --goal may
+name containers and groups, too.`,
 		Example: `  toskose plan thinking.csar
   toskose plan --goal api=running --format dot thinking.csar
   toskose plan --down --format plan thinking.csar
@@ -193,7 +193,7 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		return nil, cli.Unopened(err)
 	}
 	defer archive.Close()
-	heed(&opts, configs)
+	applyConfigs(&opts, configs)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return nil, err

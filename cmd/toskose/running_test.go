@@ -101,7 +101,7 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 		t.Errorf("as JSON: %+v, %v", x, err)
 	}
 
-	r.want(t, "wait", cli.ExitFailed, "there is no goal")
+	r.want(t, "wait", cli.ExitFailed, "no goal is set")
 	r.want(t, "wait api", cli.ExitFailed, "the goal does not include")
 	r.want(t, "wait --for up", cli.ExitUsage, "--for needs")
 	r.want(t, "wait api --for started --timeout 10ms", cli.ExitFailed, "after 10ms api is configured, not started")

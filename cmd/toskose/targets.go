@@ -66,7 +66,7 @@ func (f *targetFlags) complete() error {
 	f.forSwarm = f.has(targetSwarm)
 	external := f.secrets == secretsExternal
 	if external && f.from != "" {
-		return fmt.Errorf("--from takes over secrets, which somebody else makes with --secrets %s", secretsExternal)
+		return fmt.Errorf("--from copies secrets from a folder, but with --secrets %s they are not in folders", secretsExternal)
 	}
 	if external && f.has(targetCompose) {
 		return fmt.Errorf("--secrets %s: a single engine has no secrets of its own, so it goes with --target %s and --target %s only", secretsExternal, targetSwarm, targetKubernetes)

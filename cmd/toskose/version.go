@@ -57,7 +57,7 @@ func (b build) String() string {
 
 func newVersion(env environment) *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version, the commit and what it was built with", Args: cli.Args(0, 0),
+		Use: "version", Short: "Print the version, the commit and the Go version", Args: cli.Args(0, 0),
 		Run: func(*cobra.Command, []string) { fmt.Fprintln(env.out, "toskose", built()) },
 	}
 }

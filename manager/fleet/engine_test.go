@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/unit/wire"

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/rest"
 )
 

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/dice"
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/internal/leak"
 	"github.com/toskose/toskose/manager/fleet"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"

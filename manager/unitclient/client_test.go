@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/fakeunit"
 	"github.com/toskose/toskose/internal/leak"
-	"github.com/toskose/toskose/manager/internal/fakeunit"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/unit/wire"
 )

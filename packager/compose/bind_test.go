@@ -9,7 +9,7 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/internal/sample"
 )
 
 func TestASingleEnginePublishesTheManagerWhereItIsToldAndNothingElseSo(t *testing.T) {

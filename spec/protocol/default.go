@@ -41,6 +41,7 @@ const (
 	Configured = "configured"
 	Running    = "running"
 	Completed  = "completed"
+	Stopped    = "stopped"
 	Standard   = "Standard"
 )
 
@@ -123,6 +124,30 @@ func Software() Protocol {
 			standard(Running, "stop", Configured),
 			standard(Configured, "delete", Deleted),
 			standard(Created, "delete", Deleted),
+		},
+	}.Hosted()
+}
+
+// The operations of a program that a unit runs as its configuration says, without a script.
+var (
+	ProgramStart   = Operation{Interface: "Program", Name: "start"}
+	ProgramStop    = Operation{Interface: "Program", Name: "stop"}
+	ProgramRestart = Operation{Interface: "Program", Name: "restart"}
+)
+
+// Program is the protocol of a program in an attached container: stopped, running. The settings of
+// the program, such as autorestart, stay in force.
+func Program() Protocol {
+	return Protocol{
+		Initial: Stopped,
+		States: []State{
+			{Name: Running, Requires: []string{Connection, Dependency, Host}, Offers: []string{Endpoint, Feature}},
+			{Name: Stopped},
+		},
+		Transitions: []Transition{
+			{Source: Stopped, Target: Running, Operation: ProgramStart},
+			{Source: Running, Target: Stopped, Operation: ProgramStop},
+			{Source: Running, Target: Running, Operation: ProgramRestart},
 		},
 	}.Hosted()
 }

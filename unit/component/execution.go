@@ -26,6 +26,7 @@ type execution struct {
 	operation protocol.Operation
 	kind      protocol.Kind
 	program   *process.Program // nil if the operation has no implementation
+	ordinary  bool             // the program runs as its own settings say, see Definition.Program
 	inputs    map[string]string
 	timeout   time.Duration // 0: no limit
 	target    string        // state after success
@@ -100,7 +101,7 @@ func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err 
 	if run.id == "" {
 		run.id = rand.Text()
 	}
-	run.kind = s.kindOf(r.Component, operation)
+	run.kind, run.ordinary = s.kindOf(r.Component, operation)
 	if program != nil {
 		run.timeout = timeLimit(run.timeout, program.Settings().Timeout, r.Part != nil)
 	}

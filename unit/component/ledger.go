@@ -40,6 +40,7 @@ type ledger struct {
 	booted     bool                  // the boot is in the journal
 	closing    bool                  // the unit is shutting down, which ends the processes of starts
 	startCount map[string]int        // number of starts that opened the component since the unit started
+	runs       map[string]uint64     // the recorded run of ordinary programs
 	changed    process.Broadcast
 }
 
@@ -47,7 +48,7 @@ type ledger struct {
 func newLedger(log *slog.Logger, now func() time.Time, lifecycles map[string]lifecycle) *ledger {
 	return &ledger{
 		log: log, now: now, lifecycles: lifecycles, former: map[string]lifecycle{}, statuses: map[string]componentStatus{},
-		live: map[string]*execution{}, stops: map[string]int{}, startCount: map[string]int{},
+		live: map[string]*execution{}, stops: map[string]int{}, startCount: map[string]int{}, runs: map[string]uint64{},
 	}
 }
 
@@ -244,7 +245,7 @@ func (l *ledger) component(name string) wire.Component {
 	s := l.statuses[name]
 	c := wire.Component{
 		Name: name, State: s.state, Since: s.since, Why: s.why, Seq: s.seq,
-		Allowed: l.allowed(name, s), Open: s.open(),
+		Allowed: l.allowed(name, s), Open: s.open(), Failing: s.failing,
 	}
 	for _, x := range s.recent {
 		if !x.Outcome.Done() {

@@ -319,7 +319,7 @@ func TestAKindOfItsOwnSaysWhichExecutionLeftProcesses(t *testing.T) {
 	life.protocol.Kinds = map[string]protocol.Kind{"own.serve": protocol.KindStart, "own.start": protocol.KindRun}
 	l.lifecycles["api"] = life
 	do := func(id, operation string, left bool) int {
-		return l.must(t, id, "api", operation, l.kindOf("api", op(operation)), left)
+		return l.must(t, id, "api", operation, l.lifecycles["api"].kind(op(operation)), left)
 	}
 	do("created", "Standard.create", false)
 	opening := do("serves", "own.serve", true)

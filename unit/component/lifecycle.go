@@ -15,10 +15,14 @@ type lifecycle struct {
 	protocol *protocol.Protocol                   // nil if none is configured, which allows every operation
 	kinds    map[protocol.Operation]protocol.Kind // of the operations with a program
 	programs []*process.Program                   // the programs of these operations
+	ordinary *process.Program                     // runs all operations, see Definition.Program; nil: programs do
 }
 
 // lifecycle returns the lifecycle of a definition.
 func (d Definition) lifecycle() lifecycle {
+	if d.Program != nil {
+		return lifecycle{protocol: &programProtocol, kinds: programKinds, ordinary: d.Program}
+	}
 	life := lifecycle{protocol: d.Protocol, kinds: map[protocol.Operation]protocol.Kind{}}
 	for _, p := range d.Programs {
 		if p.Kind() != protocol.KindNone {
@@ -48,6 +52,9 @@ func (l lifecycle) operations() []protocol.Operation {
 
 // program returns the program that implements an operation, or nil.
 func (l lifecycle) program(operation protocol.Operation) *process.Program {
+	if l.ordinary != nil {
+		return l.ordinary
+	}
 	for _, p := range l.programs {
 		if p.Config().Operation == operation {
 			return p
@@ -86,17 +93,21 @@ func (l *ledger) implementation(component, name string) (operation protocol.Oper
 		"%q is an operation of several interfaces of %s: %s", name, component, strings.Join(candidates, ", ")))
 }
 
-// kindOf returns the kind of a component's operation.
-func (l *ledger) kindOf(component string, operation protocol.Operation) protocol.Kind {
+// kindOf returns the kind of a component's operation, and whether an ordinary program runs it.
+func (l *ledger) kindOf(component string, operation protocol.Operation) (kind protocol.Kind, ordinary bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lifecycles[component].kind(operation)
+	life := l.lifecycles[component]
+	return life.kind(operation), life.ordinary != nil
 }
 
 // startPrograms returns the programs of a component whose kind is start.
 func (l *ledger) startPrograms(component string) []*process.Program {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if p := l.lifecycles[component].ordinary; p != nil {
+		return []*process.Program{p}
+	}
 	var openers []*process.Program
 	for _, p := range l.lifecycles[component].programs {
 		if p.Kind() == protocol.KindStart {

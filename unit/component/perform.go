@@ -17,8 +17,9 @@ type executionResult struct {
 	outcome wire.Outcome
 	reason  string
 	exit    *process.Exit
-	left    bool // a start left processes
-	nothing bool // there was nothing to do; the state does not change
+	left    bool   // a start left processes
+	run     uint64 // of an ordinary program that was started
+	nothing bool   // there was nothing to do; the state does not change
 }
 
 // runExecution runs an execution to its end and records it.
@@ -30,7 +31,7 @@ func (s *Set) runExecution(x *execution) {
 	}
 	end := s.perform(x)
 	opening := s.finish(s.life, x, end)
-	if opening != 0 {
+	if opening != 0 && !x.ordinary { // Observe watches an ordinary program
 		s.tasks.Go(func() { s.watchDescendants(x.component, opening) })
 	}
 }
@@ -47,8 +48,11 @@ func (s *Set) perform(x *execution) executionResult {
 			}
 		}
 	}
-	if x.program == nil {
+	switch {
+	case x.program == nil:
 		return s.unimplemented(x)
+	case x.ordinary:
+		return s.performOrdinary(x)
 	}
 	env, err := x.environment()
 	if err != nil {
@@ -207,6 +211,8 @@ func (s *Set) watchDescendants(component string, opening int) {
 // describeEnd describes how the processes of a start ended.
 func describeEnd(p *process.Program, status process.Status) string {
 	switch {
+	case status.EndedUnlive():
+		return fmt.Sprintf("the unit ended the processes of %s, which was not live: %s", p.Config().Name, status.Unlive.Why)
 	case status.Unproven != "":
 		return fmt.Sprintf("the processes of %s have ended: %s", p.Config().Name, status.Unproven)
 	case status.Last != nil:

@@ -129,6 +129,9 @@ func (l *ledger) finish(ctx context.Context, x *execution, end executionResult) 
 		if err := l.append(exitEntry(x.component, record, startedFrom)); err != nil {
 			return err
 		}
+		if end.run > 0 {
+			l.runs[x.component] = end.run
+		}
 		if end.outcome == wire.OutcomeSucceeded && end.left {
 			l.startCount[x.component]++
 			opening = l.startCount[x.component]

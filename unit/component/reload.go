@@ -92,6 +92,19 @@ func (l *ledger) Withdraw(component string) error {
 	return nil
 }
 
+// WithdrawOrdinary takes a component out of use whose program has ended. The end is recorded if it
+// is not yet.
+func (s *Set) WithdrawOrdinary(component string, p *process.Program) error {
+	o := observer{set: s, component: component, program: p}
+	s.mu.Lock()
+	_, err := o.record()
+	s.mu.Unlock()
+	if err != nil {
+		return wire.NewFault(wire.JournalUnavailable, err.Error())
+	}
+	return s.Withdraw(component)
+}
+
 // Reloaded makes readers of the journal read the components again.
 func (l *ledger) Reloaded(why string) {
 	l.mu.Lock()

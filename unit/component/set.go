@@ -26,6 +26,10 @@ const recordGrace = time.Second
 type Definition struct {
 	Protocol *protocol.Protocol // nil: every operation is allowed, and the state is unknown
 	Programs []*process.Program // the programs of its group
+
+	// Program is an ordinary program that is a component by itself, with protocol.Program; Protocol
+	// and Programs are then not used. Observe has to run for it.
+	Program *process.Program
 }
 
 // Options configure a Set.

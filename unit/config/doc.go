@@ -50,6 +50,18 @@
 //	toskose_ready_interval=0.2  seconds between attempts of tcp, http and
 //	                            command; default 0.2
 //
+//	toskose_live_http=http://127.0.0.1:8080/health
+//	                            while it is RUNNING, an address that answers;
+//	                            also toskose_live_tcp=8080 and
+//	                            toskose_live_command=/check --all
+//	toskose_live_status=200-299 the status of the answer; default 200-399
+//	toskose_live_text=ok        text in the answer
+//	toskose_live_interval=10    seconds between two checks
+//	toskose_live_timeout=3      seconds of one check
+//	toskose_live_failures=3     consecutive failures after which it is not live
+//	toskose_live_grace=0        seconds without checks after it is RUNNING
+//	toskose_live_then=restart   restart, report or exit
+//
 //	[toskose:component:api]
 //	toskose_protocol={"initial":"off",
 //	  "states":[{"name":"off"},{"name":"on"}],

@@ -191,4 +191,5 @@ func (p *parser) sections() {
 	p.components()
 	p.order()
 	p.resolveOrder()
+	p.resolveDependent()
 }

@@ -202,9 +202,11 @@ type Program struct {
 	SecretEnv    map[string]string  `json:",omitempty"` // other variables, with the file that has the value
 	Timeout      time.Duration      // of one run; 0: any time
 	Ready        *Ready             `json:",omitempty"` // nil: ready when startsecs have passed
+	Live         *Live              `json:",omitempty"` // nil: not checked while it runs
 	Essential    bool               `json:",omitempty"` // the container exits when it does
 	After        []string           `json:",omitempty"` // full names of the processes that it starts after, Requires among them
-	Requires     []string           `json:",omitempty"` // of these, the ones that it is started and stopped with
+	AfterExit    []string           `json:",omitempty"` // of these, the ones that must have exited, not be RUNNING
+	Requires     []string           `json:",omitempty"` // of After, the ones that it is started and stopped with
 	Output       Output             `json:",omitempty"` // its copy in the container's output
 }
 

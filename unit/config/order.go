@@ -46,40 +46,55 @@ func (p *parser) resolveOrder() {
 	if len(p.ties) == 0 {
 		return
 	}
-	programs := map[string]*Program{}
-	named := map[string][]string{} // by what a key may name
-	sections := map[string][]string{}
-	graph := Graph{}
-	for _, g := range p.config.everyGroup() {
-		for i := range g.Programs {
-			program := &g.Programs[i]
-			name := program.FullName()
-			programs[name] = program
-			named[name] = []string{name}
-			sections[program.Section] = append(sections[program.Section], name)
-			for _, all := range []string{g.Name, g.Name + ":", g.Name + ":*"} {
-				named[all] = append(named[all], name)
-			}
-		}
-	}
-	for section, names := range sections {
-		if _, isGroup := named[section]; !isGroup {
-			named[section] = names
-		}
-	}
+	names, graph := p.processNames(), Graph{}
 	for i := range p.ties {
 		t := &p.ties[i]
-		program := programs[t.program]
+		program := names.programs[t.program]
 		if program == nil {
 			continue // its name is a problem already
 		}
-		program.Requires = t.find(keyRequires, t.requires, named, programs)
-		program.After = slices.Concat(program.Requires, t.find(keyAfter, t.after, named, programs))
+		program.Requires = t.find(keyRequires, t.requires, names)
+		program.After = slices.Concat(program.Requires, t.find(keyAfter, t.after, names))
 		slices.Sort(program.After)
 		program.After = slices.Compact(program.After)
 		graph[t.program] = program.After
 	}
 	p.refuseCycles(graph)
+}
+
+// processNames are the names by which keys refer to processes.
+type processNames struct {
+	programs map[string]*Program // by full name
+	named    map[string][]string // full names, by any name
+}
+
+// find returns the full names of the processes with a name: of a process, a program or a group.
+func (n processNames) find(name string) ([]string, bool) {
+	found, ok := n.named[name]
+	return found, ok
+}
+
+func (p *parser) processNames() processNames {
+	n := processNames{map[string]*Program{}, map[string][]string{}}
+	sections := map[string][]string{}
+	for _, g := range p.config.everyGroup() {
+		for i := range g.Programs {
+			program := &g.Programs[i]
+			name := program.FullName()
+			n.programs[name] = program
+			n.named[name] = []string{name}
+			sections[program.Section] = append(sections[program.Section], name)
+			for _, all := range []string{g.Name, g.Name + ":", g.Name + ":*"} {
+				n.named[all] = append(n.named[all], name)
+			}
+		}
+	}
+	for section, names := range sections {
+		if _, isGroup := n.named[section]; !isGroup {
+			n.named[section] = names
+		}
+	}
+	return n
 }
 
 // everyGroup returns all groups, including the groups of event listeners.
@@ -95,16 +110,16 @@ func (c *Config) everyGroup() []*Group {
 }
 
 // find returns the processes that a key names.
-func (t *tie) find(key string, names []string, named map[string][]string, programs map[string]*Program) []string {
+func (t *tie) find(key string, names []string, all processNames) []string {
 	var found []string
 	for _, name := range names {
-		processes, ok := named[name]
+		processes, ok := all.find(name)
 		if !ok {
 			t.scope.problem(key, "%s names %q, which is not a program or a group", key, name)
 			continue
 		}
 		for _, process := range processes {
-			if programs[process].Kind != protocol.KindNone {
+			if all.programs[process].Kind != protocol.KindNone {
 				t.scope.problem(key, "%s names %q, but %s is an operation, which runs on request only", key, name, process)
 				continue
 			}

@@ -38,7 +38,7 @@ var readyKeys = []string{
 // ready reads the toskose_ready_ keys; nil: startsecs is all there is.
 func (s *scope) ready(p *Program) *Ready {
 	r := &Ready{
-		TCP: s.readyTCP(), HTTP: s.readyHTTP(), Argv: s.readyCommand(), Log: s.readyLog(),
+		TCP: s.tcpAddress("toskose_ready_tcp"), HTTP: s.httpAddress("toskose_ready_http"), Argv: s.commandLine("toskose_ready_command"), Log: s.readyLog(),
 		Notify:   s.boolean("toskose_ready_notify", false),
 		Timeout:  s.seconds("toskose_ready_timeout", defaultReadyTimeout, leastReadyInterval),
 		Interval: s.seconds("toskose_ready_interval", defaultReadyInterval, leastReadyInterval),
@@ -75,9 +75,8 @@ func (s *scope) essential(p *Program) bool {
 	return essential
 }
 
-// readyTCP reads HOST:PORT, or a PORT of this container.
-func (s *scope) readyTCP() string {
-	const key = "toskose_ready_tcp"
+// tcpAddress reads HOST:PORT, or a PORT of this container.
+func (s *scope) tcpAddress(key string) string {
 	text, ok := s.text(key)
 	if !ok {
 		return ""
@@ -102,8 +101,8 @@ func isPort(text string) bool {
 	return err == nil && port > 0
 }
 
-func (s *scope) readyHTTP() string {
-	const key = "toskose_ready_http"
+// httpAddress reads an http:// address.
+func (s *scope) httpAddress(key string) string {
 	text, ok := s.text(key)
 	if !ok {
 		return ""
@@ -117,8 +116,8 @@ func (s *scope) readyHTTP() string {
 	return u.String()
 }
 
-func (s *scope) readyCommand() []string {
-	const key = "toskose_ready_command"
+// commandLine reads the words of a command.
+func (s *scope) commandLine(key string) []string {
 	text, ok := s.text(key)
 	if !ok {
 		return nil

@@ -26,8 +26,9 @@ type parser struct {
 	config *Config
 	digest hash.Hash // of the files read
 
-	container *spec.Container // the document beside the main file; empty: none
-	ties      []tie
+	container  *spec.Container // the document beside the main file; empty: none
+	dependents []dependent
+	ties       []tie
 }
 
 // scope reads the keys of one section, with the names that expand in it. It reports an invalid

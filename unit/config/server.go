@@ -178,7 +178,7 @@ func (p *parser) rpcInterface(sec *section, name string) {
 	if _, set := s.written("supervisor.rpcinterface_factory"); !set {
 		s.problem("", "lacks supervisor.rpcinterface_factory")
 	} else if ok && factory != builtinRPC {
-		s.warn("supervisor.rpcinterface_factory", "is a Python module, which is not loaded")
+		s.warn("supervisor.rpcinterface_factory", "%s is a Python module, which is not loaded: calls of %s.* are faults UNKNOWN_METHOD", factory, name)
 	}
 	// All other keys are arguments of the factory.
 	p.config.RPC = append(p.config.RPC, RPCInterface{Name: name, Factory: factory})

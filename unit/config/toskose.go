@@ -29,9 +29,10 @@ func (s *scope) toskose(p *Program, grouped bool, count int) {
 	p.Inputs, p.SecretInputs = s.inputs("toskose_inputs"), s.inputs("toskose_secret_inputs")
 	p.SecretEnv = s.inputs("toskose_secret_environment")
 	p.Timeout = s.timeout()
-	p.Ready, p.Essential = s.ready(p), s.essential(p)
+	p.Ready, p.Live, p.Essential = s.ready(p), s.live(p), s.essential(p)
 	s.copies(p)
 	s.tie(p)
+	s.dependent(p)
 	if why := checkName(p.Component); p.Component != "" && why != "" {
 		s.problem("toskose_component", "toskose_component %s", why)
 	}

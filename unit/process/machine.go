@@ -30,7 +30,9 @@ type machine struct {
 	ready       bool
 	descendants bool // the main process exited with 0 and left descendants
 
-	failing bool // in STOPPING: ended because it did not become ready
+	// In STOPPING:
+	failing    bool // ended because it did not become ready
+	restarting bool // ended because it was not live, and is started again
 }
 
 // eventKind is a kind of event in the life of a program.
@@ -49,11 +51,12 @@ const (
 	graceExpired // stopwaitsecs have passed
 	checksPassed // all checks passed
 	checksFailed // the checks failed or timed out
+	livenessLost // the program is to be restarted, since it is not live
 )
 
 var occurrenceNames = [...]string{
 	"a start", "spawned", "unspawnable", "settled", "exited", "left descendants", "no descendants", "retry", "a stop", "overdue",
-	"readied", "unready",
+	"readied", "unready", "not live",
 }
 
 func (o eventKind) String() string { return occurrenceNames[o] }
@@ -96,7 +99,8 @@ func rulesOf(cfg *config.Program) rules {
 // "Process States") with these differences: a stop completes when no descendants are left; an
 // operation is never restarted automatically; an operation of kind start that exited with 0 is
 // running while its descendants live; and a program with checks is running only once they have
-// passed. Exiting before that, or being ended because they fail, counts as a failed start.
+// passed. Exiting before that, or being ended because they fail, counts as a failed start. A program
+// that is not live is stopped, and started again unless it is an operation.
 func next(r rules, s machine, e event) (machine, []effect, error) {
 	switch s.process {
 	case wire.Stopped, wire.Exited, wire.Fatal, wire.Unknown:
@@ -119,7 +123,7 @@ func nextAtRest(s machine, e event) (machine, []effect, error) {
 		return machine{process: wire.Starting}, []effect{spawn}, nil
 	case stopAsked:
 		return s, nil, ErrNotRunning
-	case settled, retryDue, graceExpired, noDescendants, descendantsFound, checksPassed, checksFailed: // late reports of a cancelled timer or check
+	case settled, retryDue, graceExpired, noDescendants, descendantsFound, checksPassed, checksFailed, livenessLost: // late reports of a cancelled timer or check
 		return s, nil, nil
 	case spawned, spawnFailed, exited:
 	}
@@ -161,7 +165,7 @@ func nextStarting(r rules, s machine, e event) (machine, []effect, error) {
 		return beginStop(s)
 	case startAsked:
 		return s, nil, ErrAlreadyStarted
-	case retryDue, graceExpired:
+	case retryDue, graceExpired, livenessLost:
 		return s, nil, nil
 	}
 	return s, nil, impossible(s, e)
@@ -249,6 +253,10 @@ func nextRunning(r rules, s machine, e event) (machine, []effect, error) {
 		return machine{process: wire.Exited}, nil, nil
 	case stopAsked:
 		return beginStop(s)
+	case livenessLost:
+		s, effects, err := beginStop(s)
+		s.restarting = r.kind == protocol.KindNone // the goal restarts a component
+		return s, effects, err
 	case startAsked:
 		return s, nil, ErrAlreadyStarted
 	case settled, retryDue, graceExpired, checksPassed, checksFailed:
@@ -277,7 +285,7 @@ func nextBackoff(s machine, e event) (machine, []effect, error) {
 		return machine{process: wire.Stopped}, nil, nil
 	case startAsked:
 		return s, nil, ErrAlreadyStarted
-	case settled, graceExpired, descendantsFound, noDescendants, checksPassed, checksFailed:
+	case settled, graceExpired, descendantsFound, noDescendants, checksPassed, checksFailed, livenessLost:
 		return s, nil, nil
 	case spawned, spawnFailed, exited:
 	}
@@ -295,6 +303,8 @@ func nextStopping(r rules, s machine, e event) (machine, []effect, error) {
 			return s, nil, nil
 		case s.failing:
 			return countFailedStart(r, s)
+		case s.restarting:
+			return machine{process: wire.Starting}, []effect{spawn}, nil
 		}
 		return machine{process: wire.Stopped}, nil, nil
 	case graceExpired:
@@ -305,11 +315,11 @@ func nextStopping(r rules, s machine, e event) (machine, []effect, error) {
 	case startAsked:
 		return s, nil, ErrStopping
 	case stopAsked:
-		if s.failing {
+		if s.failing || s.restarting {
 			return machine{process: wire.Stopping, main: s.main}, nil, nil // and no restart follows
 		}
 		return s, nil, ErrNotRunning // Supervisor's answer while it stops
-	case settled, retryDue, descendantsFound, checksPassed, checksFailed:
+	case settled, retryDue, descendantsFound, checksPassed, checksFailed, livenessLost:
 		return s, nil, nil
 	case spawned, spawnFailed:
 	}

@@ -30,6 +30,7 @@ type Program struct {
 	commands        chan command
 	descendantsGone chan uint64      // the run whose descendants have all ended
 	checkResults    chan checkResult // buffered, capacity one
+	liveResults     chan liveResult  // buffered, capacity one
 	removed         chan struct{}    // closed by Remove
 	serveDone       chan struct{}    // closed when Serve returns
 
@@ -111,6 +112,9 @@ func (p *Program) Release(ctx context.Context) error {
 	})
 }
 
+// Unserved returns a channel that is closed when the program accepts no commands any more.
+func (p *Program) Unserved() <-chan struct{} { return p.serveDone }
+
 // Remove makes Serve return and waits for that. Reloads use it.
 func (p *Program) Remove() {
 	close(p.removed)
@@ -173,6 +177,9 @@ func (p *Program) Namespec() string {
 	}
 	return p.Name()
 }
+
+// IsListener reports whether the program is an event listener.
+func (p *Program) IsListener() bool { return p.pool != nil }
 
 // Quiesce lets an event listener that is about to be stopped process its pending events until it is
 // idle for the given time, at most for its stopwaitsecs.

@@ -71,7 +71,7 @@ func (p *owner) prepareChecks() error {
 		p.readiness.checks = append(p.readiness.checks, ready.TCP(r.TCP, r.Interval))
 	}
 	if r.HTTP != "" {
-		check, err := ready.HTTP(r.HTTP, r.Interval)
+		check, err := ready.HTTP(r.HTTP, r.Interval, ready.Success)
 		if err != nil {
 			return err
 		}

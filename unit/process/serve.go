@@ -28,6 +28,7 @@ type owner struct {
 	mainPID              int       // pid of the last main process, for events
 	connection           *connection
 	readiness            readiness
+	liveness             liveness
 	waiters              sync.WaitGroup
 	toSyslog             *logs.Syslog // nil until first used
 }
@@ -43,6 +44,7 @@ func (p *Program) Serve(ctx context.Context) {
 	defer cancel()
 	defer func() { o.stopWatch() }()
 	defer o.abandonChecks()
+	defer o.stopLiveness()
 	defer o.disarm(&o.settle, &o.again, &o.grace)
 	defer o.detachListener()
 	o.serve(ctx)
@@ -72,6 +74,8 @@ func (p *owner) serve(ctx context.Context) {
 		case <-due(p.grace):
 			p.grace = nil
 			p.stepUnrequested(ctx, event{kind: graceExpired})
+		case r := <-p.liveResults:
+			p.handleLiveResult(ctx, r)
 		case v := <-p.checkResults:
 			p.handleCheckResult(ctx, v)
 		case run := <-p.descendantsGone:
@@ -110,6 +114,9 @@ func (p *owner) step(ctx context.Context, e event) error {
 	if after.process != before.process {
 		p.publishState(after.process)
 	}
+	if after.process == wire.Running {
+		p.beginLiveness(ctx)
+	}
 	for _, wanted := range effects {
 		if err := p.effect(ctx, wanted); err != nil {
 			return err
@@ -136,6 +143,9 @@ func (p *owner) publishState(state wire.ProcessState) {
 	if state != wire.Backoff {
 		p.disarm(&p.again)
 	}
+	if state != wire.Running {
+		p.stopLiveness()
+	}
 	over := state.InStoppedSet() || state == wire.Backoff
 	if over {
 		p.disarm(&p.grace)
@@ -145,6 +155,9 @@ func (p *owner) publishState(state wire.ProcessState) {
 	}
 	p.publish(func(s *Status) {
 		s.State = state
+		if state != wire.Running && state != wire.Stopping {
+			s.Failing = nil
+		}
 		switch {
 		case state == wire.Running:
 			s.ReachedRunning = true

@@ -31,7 +31,7 @@ func (p *owner) spawn(ctx context.Context) error {
 	p.mainPID = 0
 	p.use(Output{}) // a failed start must not show the output of the previous run
 	p.publish(func(s *Status) {
-		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.opts.Now(), Stopped: s.Stopped}
+		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.opts.Now(), Stopped: s.Stopped, Unlive: s.Unlive}
 	})
 	child, err := p.fork(ctx)
 	switch {

@@ -20,15 +20,26 @@ type Status struct {
 	SpawnErr       string
 	Started        time.Time
 	Stopped        time.Time
-	Exit           *Exit   // of the main process of this run
-	Last           *Orphan // the orphan that ended last
-	Left           bool    // the main process exited and left descendants
-	Killed         bool    // the grace period of this run passed and KILL was sent
-	Unready        bool    // the unit ended this run because it did not become ready
-	Unproven       string  // what is unknown about the end of the descendants; may be empty
-	Stuck          string  // why the current stop cannot complete; empty if it can
-	WaitsFor       string  // what its start waits for, such as "waits for db"; may be empty
+	Exit           *Exit    // of the main process of this run
+	Last           *Orphan  // the orphan that ended last
+	Left           bool     // the main process exited and left descendants
+	Killed         bool     // the grace period of this run passed and KILL was sent
+	Unready        bool     // the unit ended this run because it did not become ready
+	Unproven       string   // what is unknown about the end of the descendants; may be empty
+	Stuck          string   // why the current stop cannot complete; empty if it can
+	Failing        *Failing // it runs, but is not live; nil: it is live, or not checked
+	Unlive         Unlive   // the last run that the unit ended because it was not live
+	WaitsFor       string   // what its start waits for, such as "waits for db"; may be empty
 }
+
+// Unlive is a run that the unit ended because it was not live.
+type Unlive struct {
+	Run uint64 // 0: none
+	Why string
+}
+
+// EndedUnlive reports whether the unit has ended the current run because it was not live.
+func (s Status) EndedUnlive() bool { return s.Run > 0 && s.Unlive.Run == s.Run }
 
 // Orphan describes the end of a process of the program that the unit had adopted.
 type Orphan struct {
@@ -48,7 +59,7 @@ func (s Status) Startable() bool { return !s.State.InRunningSet() }
 // Stoppable reports whether there is something to stop, including a run that is ending but would be
 // restarted, and a start that is waiting.
 func (s Status) Stoppable() bool {
-	return s.WaitsFor != "" || s.State.InRunningSet() || s.State == wire.Stopping && s.Unready
+	return s.WaitsFor != "" || s.State.InRunningSet() || s.State == wire.Stopping && (s.Unready || s.EndedUnlive())
 }
 
 // Signallable reports whether there is a process to signal.
@@ -56,12 +67,12 @@ func (s Status) Signallable() bool { return s.State.Signallable() }
 
 // Status returns the current status.
 func (p *Program) Status() Status {
-	s, _ := p.observe()
+	s, _ := p.Observe()
 	return s
 }
 
-// observe returns the status and a channel that is closed when it changes.
-func (p *Program) observe() (Status, <-chan struct{}) {
+// Observe returns the status and a channel that is closed when it changes.
+func (p *Program) Observe() (Status, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status, p.changed
@@ -70,7 +81,7 @@ func (p *Program) observe() (Status, <-chan struct{}) {
 // Await blocks until the status satisfies wanted.
 func (p *Program) Await(ctx context.Context, wanted func(Status) bool) (Status, error) {
 	for {
-		s, changed := p.observe()
+		s, changed := p.Observe()
 		if wanted(s) {
 			return s, nil
 		}

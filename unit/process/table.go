@@ -37,6 +37,8 @@ type Options struct {
 	// Ended is called by the owner of an essential program that has stopped without being asked to.
 	// code is the exit code of the container.
 	Ended func(p *Program, state wire.ProcessState, code int)
+	// Unlive is called by the owner of a program that is not live, and whose toskose_live_then is exit.
+	Unlive func(p *Program, why string)
 }
 
 // Table holds the programs of one container and their shared state. It resolves the marks of
@@ -103,7 +105,7 @@ func (t *Table) Program(cfg *config.Program, pool *events.Pool) (*Program, error
 	}
 	p := &Program{
 		cfg: cfg, number: number, table: t, pool: pool,
-		commands: make(chan command), descendantsGone: make(chan uint64), checkResults: make(chan checkResult, 1),
+		commands: make(chan command), descendantsGone: make(chan uint64), checkResults: make(chan checkResult, 1), liveResults: make(chan liveResult, 1),
 		removed: make(chan struct{}), serveDone: make(chan struct{}), changed: make(chan struct{}),
 	}
 	p.settings.Store(cfg)

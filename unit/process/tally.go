@@ -13,6 +13,7 @@ type counters struct {
 	restarts    uint64 // starts that were not requested
 	exits       map[Exit]uint64
 	cpu         time.Duration // CPU time of ended processes
+	unlive      uint64        // failed liveness checks
 	reportedCPU time.Duration // the highest CPU time reported: a counter never decreases
 }
 
@@ -21,6 +22,7 @@ type Counts struct {
 	Starts, Restarts uint64          // restarts are starts that were not requested
 	Exits            map[Exit]uint64 // of the main process
 	CPU              time.Duration   // of ended processes
+	LiveFailures     uint64          // failed liveness checks
 }
 
 func (t *counters) started() {
@@ -48,6 +50,12 @@ func (t *counters) ended(exit Exit) {
 	t.exits[exit]++
 }
 
+func (t *counters) countLiveFailure() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.unlive++
+}
+
 // addCPU adds the CPU time of an ended process and of the children it waited for.
 func (t *counters) addCPU(cpu time.Duration) {
 	t.mu.Lock()
@@ -58,7 +66,7 @@ func (t *counters) addCPU(cpu time.Duration) {
 func (t *counters) counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Counts{Starts: t.starts, Restarts: t.restarts, Exits: maps.Clone(t.exits), CPU: t.cpu}
+	return Counts{Starts: t.starts, Restarts: t.restarts, Exits: maps.Clone(t.exits), CPU: t.cpu, LiveFailures: t.unlive}
 }
 
 // Counts returns the counters of the program.

@@ -209,7 +209,7 @@ func (e *endCall) forkedWhileEnding(m *entry, members map[int]*entry) bool {
 	return false
 }
 
-// wait returns when it is worth looking again. Members often end one after the other, and each end
+// wait blocks until another look can find a change. Members often end one after the other, and each end
 // is a reason to look. To keep the cost of many members linear, the pause between two looks is at
 // least four times as long as a look, unless all members have ended.
 func (e *endCall) wait(ctx context.Context) error {

@@ -23,7 +23,8 @@ type owner struct {
 	seen    uint64 // time of that look, in ticks since boot
 }
 
-// memory holds the results of earlier looks: the third mark.
+// memory remembers the owners of processes, groups and sessions from earlier looks. It recognises
+// processes that have lost their marks.
 type memory struct {
 	mu        sync.Mutex
 	look      uint64
@@ -175,10 +176,9 @@ func (m *memory) sawUnclaimed() bool {
 	return m.unclaimed
 }
 
-// byGroupOrSession returns the program that this group, or else this session, was
-// known to belong to. A number of 0 is skipped. leader finds the live process of a
-// pid: one forked after the group was last seen leads another group of the same
-// number.
+// byGroupOrSession returns the program that owned this group, or else this session, at an earlier
+// look; 0 stands for none. leader returns the live process with a pid. If it was forked after that
+// look, it leads another group that has the same number.
 func (m *memory) byGroupOrSession(pgid, sid int, leader func(pid int) (stat, bool)) Program {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,6 +2,7 @@ package ready
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,12 @@ import (
 	"time"
 )
 
-// statusBytes is the maximum length of the first line of a response.
-const statusBytes = 4096
+// statusBytes is the maximum length of the first line of a response, and textBytes how much of the
+// rest is searched for a text.
+const (
+	statusBytes = 4096
+	textBytes   = 64 << 10
+)
 
 // TCP is met when the address, HOST:PORT, accepts a connection.
 func TCP(address string, interval time.Duration) *Poll {
@@ -56,9 +61,17 @@ func trimmedError(err error) error {
 	return err
 }
 
-// HTTP is met when the URL, http://HOST:PORT/PATH, answers a GET with a status
-// from 200 to 399.
-func HTTP(address string, interval time.Duration) (*Poll, error) {
+// Expect is the expected answer to a GET.
+type Expect struct {
+	First, Last int    // the range of its status
+	Text        string // is in its first 64 KiB; empty: not checked
+}
+
+// Success is the expectation of a status from 200 to 399.
+var Success = Expect{First: 200, Last: 399}
+
+// HTTP is met when the URL, http://HOST:PORT/PATH, answers a GET as expected.
+func HTTP(address string, interval time.Duration, expect Expect) (*Poll, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -66,11 +79,11 @@ func HTTP(address string, interval time.Duration) (*Poll, error) {
 	if u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("%q is not an http:// address", address)
 	}
-	return NewPoll(address, interval, func(ctx context.Context) error { return get(ctx, u) }), nil
+	return NewPoll(address, interval, func(ctx context.Context) error { return get(ctx, u, expect) }), nil
 }
 
 // get writes the request itself: net/http's client would add a quarter to the size of the binary.
-func get(ctx context.Context, u *url.URL) error {
+func get(ctx context.Context, u *url.URL, expect Expect) error {
 	port := u.Port()
 	if port == "" {
 		port = "80"
@@ -86,7 +99,9 @@ func get(ctx context.Context, u *url.URL) error {
 	if err != nil {
 		return fmt.Errorf("cannot send the request: %w", trimmedError(err))
 	}
-	line, err := bufio.NewReader(io.LimitReader(conn, statusBytes)).ReadString('\n')
+	answer := io.LimitedReader{R: conn, N: statusBytes}
+	reader := bufio.NewReader(&answer)
+	line, err := reader.ReadString('\n')
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return errors.New("it does not answer in time")
@@ -98,8 +113,19 @@ func get(ctx context.Context, u *url.URL) error {
 	if len(fields) < 2 || !strings.HasPrefix(fields[0], "HTTP/1.") {
 		return fmt.Errorf("it does not speak HTTP/1: %q", line)
 	}
-	if status, err := strconv.Atoi(fields[1]); err != nil || status < 200 || status > 399 {
+	if status, err := strconv.Atoi(fields[1]); err != nil || status < expect.First || status > expect.Last {
 		return fmt.Errorf("it answers %q", strings.Join(fields[1:], " "))
 	}
-	return nil
+	if expect.Text == "" {
+		return nil
+	}
+	answer.N = textBytes
+	text, err := io.ReadAll(reader)
+	switch {
+	case bytes.Contains(text, []byte(expect.Text)):
+		return nil
+	case ctx.Err() != nil && err != nil:
+		return errors.New("it does not answer in time")
+	}
+	return fmt.Errorf("its answer does not contain %q", expect.Text)
 }

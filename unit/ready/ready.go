@@ -113,6 +113,9 @@ func (p *Poll) attempt(ctx context.Context) error {
 	return p.try(ctx)
 }
 
+// Try makes one attempt, which ends with ctx.
+func (p *Poll) Try(ctx context.Context) error { return p.try(ctx) }
+
 // Met reports whether an attempt has succeeded.
 func (p *Poll) Met() bool { return p.met.Load() }
 

@@ -144,7 +144,7 @@ func TestHTTPJudgesTheStatusLine(t *testing.T) {
 				asked <- string(request[:n])
 				_, _ = io.WriteString(conn, answer)
 			}()
-			check, err := HTTP("http://"+l.Addr().String()+"/a%20b?c=d", soon)
+			check, err := HTTP("http://"+l.Addr().String()+"/a%20b?c=d", soon, Success)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +162,7 @@ func TestHTTPJudgesTheStatusLine(t *testing.T) {
 func TestHTTPDoesNotWaitForOneWhoNeverAnswers(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
-	check, err := HTTP("http://"+l.Addr().String(), soon)
+	check, err := HTTP("http://"+l.Addr().String(), soon, Success)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestHTTPDoesNotWaitForOneWhoNeverAnswers(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	for _, address := range []string{"https://x", "http://", "%"} {
-		if _, err := HTTP(address, soon); err == nil {
+		if _, err := HTTP(address, soon, Success); err == nil {
 			t.Errorf("%q is taken", address)
 		}
 	}

@@ -128,7 +128,7 @@ func (s *server) multicall(ctx context.Context, calls []any) ([]rawXML, error) {
 func (s *server) nested(ctx context.Context, one any, size int64) (any, error) {
 	if size > s.limits.AnswerBytes {
 		return nil, wire.NewFault(wire.Failed, fmt.Sprintf(
-			"not called: the answers before it have more than %d bytes", s.limits.AnswerBytes))
+			"not called: the results of the previous calls have more than %d bytes", s.limits.AnswerBytes))
 	}
 	members, ok := one.(map[string]any)
 	if !ok {

@@ -230,7 +230,7 @@ func TestMulticallStopsWhenItsAnswersGrowTooLong(t *testing.T) {
 	h := New(Options{Unit: f, Logger: quiet(), Limits: Limits{AnswerBytes: 1500}})
 	read := oneCall("supervisor.readLog", "<array><data><value><int>0</int></value><value><int>0</int></value></data></array>")
 	got := answered(t, post(t, h, multicallOf(read, read, read, read)))
-	if n := len(f.asked()); n != 2 || strings.Count(got, "not called: the answers before it have more than 1500 bytes") != 2 {
+	if n := len(f.asked()); n != 2 || strings.Count(got, "not called: the results of the previous calls have more than 1500 bytes") != 2 {
 		t.Errorf("%d calls, answer %s", n, got)
 	}
 }

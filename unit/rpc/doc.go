@@ -15,6 +15,7 @@
 //	GET  /metrics                            OpenMetrics text
 //	GET  /journal?after=CURSOR&wait=30s      journal entries as JSON lines
 //	GET  /healthz                            unauthenticated; {"status":"ok"}
+//	GET  /livez                              unauthenticated; {"status":"live"} if the unit and its programs work
 //	GET  /readyz                             unauthenticated; {"status":"ready"} if ready for clients
 //
 // [New] makes the handler and [Serve] runs it. Serve owns the goroutines of its connections and

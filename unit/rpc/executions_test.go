@@ -171,6 +171,7 @@ func TestEveryPathOfOursSaysWhatItAnswersTo(t *testing.T) {
 		"/executions": {"POST"}, "/executions/e1": {"GET", "HEAD", "DELETE"}, "/components": {"GET", "HEAD"}, "/instance": {"GET", "HEAD"},
 		"/journal": {"GET", "HEAD"}, "/mainlog": {"GET", "HEAD"}, "/log/api:start/stdout": {"GET", "HEAD"}, "/metrics": {"GET", "HEAD"}, "/healthz": {"GET", "HEAD"},
 		"/readyz": {"GET", "HEAD"},
+		"/livez":  {"GET", "HEAD"},
 	}
 	for target, methods := range allowed {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {

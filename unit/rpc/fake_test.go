@@ -73,6 +73,7 @@ func (f *fakeUnit) PID() int                { return 1 }
 func (f *fakeUnit) State() wire.DaemonState { return f.state }
 func (f *fakeUnit) Healthy() error          { return f.unhealthy }
 func (f *fakeUnit) Ready() error            { return f.unready }
+func (f *fakeUnit) Live() error             { return f.unready }
 
 func (f *fakeUnit) ReadLog(offset, length int64) (string, error) {
 	return f.log, f.note("read %d %d", offset, length)

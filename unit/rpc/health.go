@@ -26,6 +26,16 @@ func (h healthHandler) getReadiness(a *answer, _ *http.Request) error {
 	return a.answerOpen(http.StatusOK, "ready")
 }
 
+// getLiveness reports whether the unit and its programs work, without the reason, since it is
+// unauthenticated.
+func (h healthHandler) getLiveness(a *answer, _ *http.Request) error {
+	if err := h.unit.Live(); err != nil {
+		h.logger.Debug("not live", "why", err)
+		return a.answerOpen(http.StatusServiceUnavailable, "not live")
+	}
+	return a.answerOpen(http.StatusOK, "live")
+}
+
 // answerOpen responds to an unauthenticated request and closes the connection, so that such clients
 // hold none.
 func (a *answer) answerOpen(status int, word string) error {

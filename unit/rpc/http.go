@@ -41,7 +41,7 @@ type server struct {
 }
 
 // New returns the HTTP handler of a unit. With neither user nor password, it requires no
-// authentication. With a user but no password, only /healthz and /readyz can be used; the user name
+// authentication. With a user but no password, only /healthz, /readyz and /livez can be used; the user name
 // may be empty.
 func New(o Options) http.Handler {
 	if o.Now == nil {
@@ -85,6 +85,7 @@ func (s *server) fillRoutes(u Unit) {
 		{path: "/metrics", exact: true, get: health.getMetrics},
 		{path: "/healthz", exact: true, open: true, get: health.getHealth},
 		{path: "/readyz", exact: true, open: true, get: health.getReadiness},
+		{path: "/livez", exact: true, open: true, get: health.getLiveness},
 	}
 }
 

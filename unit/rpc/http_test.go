@@ -64,7 +64,7 @@ func TestEveryRouteButHealthNeedsThePassword(t *testing.T) {
 	if w := serve(h, r); w.Code != http.StatusOK {
 		t.Errorf("with the password: status %d", w.Code)
 	}
-	for _, open := range []string{"/healthz", "/readyz"} {
+	for _, open := range []string{"/healthz", "/readyz", "/livez"} {
 		if w := serve(h, request(t, http.MethodGet, open, "")); w.Code != http.StatusOK {
 			t.Errorf("%s: status %d", open, w.Code)
 		}

@@ -47,6 +47,7 @@ type (
 		State() wire.DaemonState
 		Healthy() error
 		Ready() error
+		Live() error
 		WriteMetrics(w io.Writer) error
 	}
 	groupUnit interface {

@@ -129,6 +129,7 @@ type Component struct {
 	Why       string    `json:"why"`                 // a sentence: why it is in this state
 	Allowed   []string  `json:"allowed"`             // operations ("interface.operation") that the protocol allows now
 	Open      bool      `json:"open"`                // processes of a start are alive
+	Failing   *Failing  `json:"failing,omitempty"`   // it runs, but is not live
 	Executing string    `json:"executing,omitempty"` // id of the running execution
 	Seq       uint64    `json:"seq"`                 // its last journal entry
 	Processes []Process `json:"processes,omitzero"`  // nil unless requested
@@ -149,6 +150,14 @@ type Process struct {
 	Zombie    bool    `json:"zombie,omitempty"`
 }
 
+// ProgramComponent describes a component that is a program of the configuration, with
+// protocol.Program.
+type ProgramComponent struct {
+	Component string `json:"component"` // its name: NAME, or GROUP:NAME if they differ
+	Group     string `json:"group"`
+	Autostart bool   `json:"autostart"`
+}
+
 // Identity is the response to GET /instance.
 type Identity struct {
 	Instance string            `json:"instance"` // of its journal; it differs for every container
@@ -159,6 +168,9 @@ type Identity struct {
 	Documents map[string]string `json:"documents,omitempty"`
 
 	Credentials *Credentials `json:"credentials,omitempty"` // only in the response to GET /instance
+
+	// Programs are the programs that are components, if the unit joined by its environment.
+	Programs []ProgramComponent `json:"programs,omitempty"`
 
 	Digest string `json:"digest,omitempty"` // SHA-256 of its configuration: protocols and programs of the components
 }

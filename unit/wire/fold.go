@@ -28,6 +28,9 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	if c.Open() && e.StartedFrom == "" {
 		c.Recent = markEnded(c.Recent, e)
 	}
+	if e.Kind == EntryLive || e.StartedFrom == "" {
+		c.Failing = e.Failing
+	}
 	c.State, c.StartedFrom, c.Seq = e.State, e.StartedFrom, e.Seq
 	if e.Execution != nil {
 		x := *e.Execution.Brief()
@@ -37,13 +40,16 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	return c
 }
 
-// markEnded records in the latest start that its processes have ended.
+// markEnded records in the latest start that its processes have ended, unless others have replaced
+// them since.
 func markEnded(recent []Execution, e Entry) []Execution {
 	recent = slices.Clone(recent)
 	for i := range slices.Backward(recent) {
 		x := &recent[i]
 		if x.Outcome == OutcomeSucceeded && x.leavesProcesses() {
-			x.Gone, x.Stopped, x.ContainerEnded = e.Time, e.Kind != EntryGone, e.ContainerEnded
+			if x.Gone.IsZero() {
+				x.Gone, x.Stopped, x.ContainerEnded = e.Time, e.Kind != EntryGone, e.ContainerEnded
+			}
 			break
 		}
 	}

@@ -14,6 +14,8 @@ const (
 	EntryExit       EntryKind = "exit"       // an execution ended
 	EntryStop       EntryKind = "stop"       // a stop was requested or enforced
 	EntryGone       EntryKind = "gone"       // the last process of a start has ended
+	EntryRunning    EntryKind = "running"    // an ordinary program is running that no execution has started
+	EntryLive       EntryKind = "live"       // a running component began to fail its liveness checks, or passes them again
 	EntryDocument   EntryKind = "document"   // the unit or a replica on the same machine stored a document
 	EntryReload     EntryKind = "reload"     // the configuration was read again, or part of it was put in use
 )
@@ -35,6 +37,9 @@ type Entry struct {
 	// ContainerEnded is set if the container ended, and with it the processes of a start.
 	ContainerEnded bool `json:"container_ended,omitempty"`
 
+	// Failing is set on a live entry whose component fails its liveness checks.
+	Failing *Failing `json:"failing,omitempty"`
+
 	// Execution is set on start, exit and stop entries. In an exit entry it has the outcome and, if
 	// there is enough disk space, the end of the output.
 	Execution *Execution `json:"execution,omitempty"`
@@ -50,6 +55,12 @@ type Entry struct {
 	Unit *Identity `json:"unit,omitempty"`
 }
 
+// Failing describes a running component that fails its liveness checks.
+type Failing struct {
+	Since time.Time `json:"since"` // the first of the consecutive failures
+	Why   string    `json:"why"`
+}
+
 // Checkpointed is a component in a checkpoint.
 type Checkpointed struct {
 	Component   string    `json:"component"`
@@ -61,5 +72,6 @@ type Checkpointed struct {
 	// Unmoved reports that the component has entries but has not left its initial state yet. Units of
 	// earlier releases never set it.
 	Unmoved bool        `json:"unmoved,omitempty"`
-	Recent  []Execution `json:"recent,omitempty"` // executions whose ids must still be known, with their outcomes
+	Failing *Failing    `json:"failing,omitempty"` // nil: it is live, or not checked
+	Recent  []Execution `json:"recent,omitempty"`  // executions whose ids must still be known, with their outcomes
 }

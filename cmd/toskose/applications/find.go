@@ -53,7 +53,7 @@ func (p Places) All(ctx context.Context) (all []running.Application, problems []
 		defer cancel()
 		found, err := running.OnCluster(looking, cluster)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("cannot list what runs on the Kubernetes cluster: %w", err))
+			problems = append(problems, fmt.Errorf("cannot list the applications on the Kubernetes cluster: %w", err))
 		}
 		all = append(all, found...)
 	}
@@ -101,7 +101,7 @@ func (p Places) engine(ctx context.Context) ([]running.Application, error) {
 func (p Places) Named(ctx context.Context, name string) (running.Application, error) {
 	all, problems, err := p.All(ctx)
 	if err != nil {
-		return running.Application{}, fmt.Errorf("%q was not packaged by toskose, and what runs is not known: %w", name, err)
+		return running.Application{}, fmt.Errorf("%q was not packaged by toskose, and the running applications are not known: %w", name, err)
 	}
 	var found []running.Application
 	var names, places []string

@@ -46,7 +46,7 @@ where that is known.`,
 	output.Register(cmd)
 	cmd.Flags().StringVar(&places.Target, "target", "", "swarm, compose or kubernetes only")
 	cmd.Flags().StringVar(&places.Context, "context", "", "kubectl context of the cluster (default: the current one)")
-	cmd.Flags().StringVar(&places.Namespace, "namespace", "", "what runs in that namespace of the cluster only")
+	cmd.Flags().StringVar(&places.Namespace, "namespace", "", "only applications in that namespace of the cluster")
 	_ = cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions([]string{deploy.Swarm, deploy.Compose, deploy.Kubernetes}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }

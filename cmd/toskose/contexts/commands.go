@@ -20,17 +20,16 @@ func Command(streams cli.Streams, environ []string) *cobra.Command {
 		Use:     "context",
 		Aliases: []string{"contexts"},
 		Short:   "Name managers, and choose the one that commands ask",
-		Long: `A context is a name for how a manager is asked. ` + "`toskose deploy`" + ` makes one for the
-application that it deploys and chooses it, so that commands such as
-` + "`toskose ps`" + ` need no --dir, in any folder; ` + "`toskose undeploy`" + ` removes it.
+		Long: `A context names a manager and the credentials for it. ` + "`toskose deploy`" + ` makes a
+context for the application, and selects it, so that commands such as ` + "`toskose ps`" + `
+need no --dir, in any folder. ` + "`toskose undeploy`" + ` removes it.
 
-A command asks, in this order: the manager of --dir; of --context, or of
-$TOSKOSE_CONTEXT; of the application that was packaged in the working directory;
-and of the context that was chosen last.
+Commands use the first that is given: --dir; --context or $TOSKOSE_CONTEXT; the
+application that was packaged in the working directory; the selected context.
 
-Contexts are files in $TOSKOSE_CONFIG (default: toskose in the user's folder of
-configurations). They hold the names of files with passwords, tokens and keys, never
-these themselves.`,
+Contexts are files in $TOSKOSE_CONFIG (default: toskose in the user's configuration
+folder). They contain the paths of files with passwords, tokens and keys, never the
+secrets themselves.`,
 		Example: "  toskose context ls\n  toskose context use thinking",
 		Args:    cli.Args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -174,12 +173,12 @@ func (k *keeper) create() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Make or change a context, and choose it",
-		Long: `Make a context of the folder that an application was packaged in or, where there is
-no such folder, of the manager's URL and what shows who you are: a user with the file
-of his password, the file of a token, or a certificate of yours with its key.
+		Long: `Make a context from the folder that an application was packaged in. Without such a
+folder, give the manager's URL and your credentials: a user with a password file, a
+token file, or a certificate with its key.
 
-The files stay where they are. Nobody else may read those with a password, a token or
-a key. They are read for each command, the token for each request.`,
+The files stay where they are, and must be readable by you only. Each command reads
+them again, and the token is read for each request.`,
 		Example: `  toskose context create thinking --dir thinking-toskosed
   toskose context create staging --manager http://10.0.0.7:10000 --user admin --password-file staging-password
   toskose context create shop --manager https://10.0.0.7:10000 --ca tls-ca.crt --server-name localhost --token-file token

@@ -22,8 +22,8 @@ func (c *Context) register(cmd *cobra.Command) {
 		name, usage string
 	}{
 		{&c.PasswordFile, "password-file", "the `FILE` with the user's password"},
-		{&c.TokenFile, "token-file", "a `FILE` with a token, in the place of user and password"},
-		{&c.CA, "ca", "the `FILE` with the certificate that has signed the manager's (default: those that this machine trusts)"},
+		{&c.TokenFile, "token-file", "a `FILE` with a token, instead of user and password"},
+		{&c.CA, "ca", "the `FILE` with the certificate that has signed the manager's (default: the machine's trusted certificates)"},
 		{&c.Cert, "cert", "the `FILE` with the user's certificate"},
 		{&c.Key, "key", "the `FILE` with its key"},
 	} {
@@ -43,7 +43,7 @@ func (c *Context) complete() (err error) {
 	case (c.Cert == "") != (c.Key == ""):
 		return errors.New("--cert and --key belong together: give both")
 	case c.TokenFile != "" && c.PasswordFile != "":
-		return errors.New("--token-file and --password-file both say who asks: give one")
+		return errors.New("--token-file and --password-file exclude each other: give one")
 	}
 	if err := c.checkManager(); err != nil {
 		return err

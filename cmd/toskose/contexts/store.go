@@ -83,7 +83,7 @@ func Find(environ []string) (Store, error) {
 	case home != "":
 		return Store{filepath.Join(home, ".config", "toskose")}, nil
 	}
-	return Store{}, errors.New("there is no place for contexts: set TOSKOSE_CONFIG to a folder")
+	return Store{}, errors.New("cannot find a folder for contexts: set TOSKOSE_CONFIG to one")
 }
 
 // Mounted returns the folder whose secrets the containers of this user's applications mount on a

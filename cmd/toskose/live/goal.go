@@ -169,7 +169,7 @@ func (w *waiting) tell(line string) {
 func printGoal(w io.Writer, g client.Goal) {
 	switch {
 	case g.State == "" && len(g.States) == 0 && !g.Default:
-		fmt.Fprintln(w, "There is no goal: the manager only observes.")
+		fmt.Fprintln(w, "No goal is set: the manager only observes.")
 	case g.Default:
 		fmt.Fprintln(w, "The goal is from toskose.yml; no client has set another.")
 	default:

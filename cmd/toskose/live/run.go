@@ -86,7 +86,7 @@ func newRun(s *session) *cobra.Command {
 	cmd.ValidArgsFunction = s.completion(componentNames, operationNames)
 	cmd.Flags().StringVar(&req.Replica, "replica", "", "the replica to run it on, by `ADDRESS` or instance (default all)")
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "override an input of the operation by `NAME=VALUE`, or by NAME=@FILE from a file; may be repeated")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "time limit (default: that of the operation)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "time limit (default: the operation's)")
 	cmd.Flags().BoolVar(&again, "again", false, "run all indexes of a task again")
 	cmd.Flags().BoolVar(&req.Force, "force", false, "run it even if requirements are not met")
 	cmd.Flags().BoolVar(&req.Strict, "strict", false, "refuse it if it withdraws a capability that others require")

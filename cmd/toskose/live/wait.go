@@ -60,7 +60,7 @@ func (s *session) awaitGoal(ctx context.Context, c *client.Client, timeout time.
 	case err != nil:
 		return err
 	case g.Acting && g.None():
-		return errors.New("there is no goal to wait for: `toskose up` sets one, and --for waits for a state")
+		return errors.New("no goal is set that could be waited for: `toskose up` sets one, and --for waits for a state")
 	}
 	return AwaitGoal(ctx, c, timeout, func(line string) { s.say("%s", line) })
 }

@@ -20,17 +20,17 @@ func newDiff(streams cli.Streams, engine Engine) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [DIR] NEWER",
 		Short: "Show what changes when another release is deployed",
-		Long: `Compare two folders that an application was packaged in or, with one folder, what
-is deployed of its application with it: images, environment, ports, mounts, names of
-secrets, volumes, components with their operations and protocols. It says which
-containers are replaced, and which components are to be created again with them.
-The paths of the machine that the newer release uses are listed, whether or not they
-differ. Values of secrets are never shown. It exits with 0, whether or not something differs.
+		Long: `Compare two folders that an application was packaged in or, with one folder, the
+running release with that folder: images, environment, ports, mounts, names of
+secrets, volumes, components with their operations and protocols. The result says
+which containers are replaced, and which components have to be created again with
+them. It lists the host paths that the newer release uses, even if they are the same.
+It never shows values of secrets. The exit code is 0 with and without differences.
 
-What replaces a container is another matter on each target. It is the one that
---target names; else, that by which the application was deployed from one of the
-folders, as the folder has noted for Compose; else, that which deploy chooses. The
-first line says which it is.`,
+Targets differ in the changes for which they replace a container. Without --target,
+diff uses the target on which the application was deployed from one of the folders
+(recorded in the folder for Compose), or else the one that deploy chooses. The first
+line names it.`,
 		Example: "  toskose diff thinking-1 thinking-2\n  toskose diff -o json thinking-1 thinking-2",
 		Args:    cli.Args(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -77,7 +77,7 @@ func (t *target) running(cmd *cobra.Command, engine Engine, dir string) (string,
 	}
 	now, ok := all.Log.Current()
 	if !ok {
-		return "", errors.New("nothing says what is deployed of " + all.App + ": name two folders")
+		return "", errors.New("no release is recorded of " + all.App + ": name two folders")
 	}
 	return release.Find(now)
 }

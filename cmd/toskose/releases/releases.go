@@ -66,14 +66,14 @@ func newRelease(streams cli.Streams, engine Engine) *cobra.Command {
 	var form cli.Form
 	cmd := &cobra.Command{
 		Use:   "release [DIR]",
-		Short: "List what was deployed of an application, when and by whom",
+		Short: "List the releases of an application: when and by whom each was deployed",
 		Long: `List the deployments of the application that was packaged in DIR, the newest first;
-without DIR, of that in the working directory or of the context in use. A folder is
+without DIR, of the application in the working directory or in the current context. A folder is
 a release: its id is a digest of its manifests and its toskose.yml. The last ten
 deployments are kept: on the services of a Swarm, the workloads of Kubernetes, and
-for Compose in the folders that were deployed. undeploy removes them. A deployment
-that is under way, or was interrupted, is not completed: deploying the folder again
-resumes it, and deploy --rollback returns to the release before it.`,
+for Compose in the folders that were deployed. undeploy removes them. Deploying the folder
+again resumes an interrupted deployment, and deploy --rollback returns to the release
+before it.`,
 		Example: "  toskose release thinking-toskosed\n  toskose release -o json thinking-toskosed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +108,7 @@ func Folder(args []string, environ []string) (string, error) {
 // print prints a line for each deployment.
 func (l listed) print(w io.Writer) {
 	if len(l.Releases) == 0 {
-		fmt.Fprintf(w, "nothing says what was deployed of %s\n", visible.Text(l.Application))
+		fmt.Fprintf(w, "no release of %s is recorded\n", visible.Text(l.Application))
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)

@@ -181,7 +181,7 @@ func (c *command) replace(ctx context.Context) error {
 		}
 	}
 	if begun {
-		c.say(fmt.Sprintf("going on with the rotation of %s", r.Begun.Format(time.RFC3339)))
+		c.say(fmt.Sprintf("continuing the rotation of %s", r.Begun.Format(time.RFC3339)))
 	}
 	plan, err := r.Plan(ctx)
 	if err != nil {

@@ -52,7 +52,7 @@ func (p *place) read() (users.List, error) {
 
 func (p *place) unread(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && p.file == "" {
-		return fmt.Errorf("there is no application with a file of users in %q (%w): name its folder by --dir, "+
+		return fmt.Errorf("no application with a file of users is in %q (%w): name its folder by --dir, "+
 			"package it again if an earlier version did, or name a file by --file if its secrets are external", p.dir, err)
 	}
 	return fmt.Errorf("cannot read the users: %w", err)

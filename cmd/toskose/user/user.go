@@ -23,19 +23,19 @@ import (
 func Command(streams cli.Streams, quiet *bool, mounted string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
-		Short: "Say who may use the manager of an application, and for what",
-		Long: `Say who may use the manager of an application, and for what: a viewer reads, an
+		Short: "Manage the users of an application's manager, and their roles",
+		Long: `Manage the users of an application's manager, and their roles: a viewer reads, an
 operator also runs operations and sets the goal, an admin may do everything.
 
-The users are a secret beside the manifests, with hashed passwords. The user that
-toskose.yml names is not among them, and may do everything.`,
+The users are a secret beside the manifests, with hashed passwords. The user in
+toskose.yml is an admin and is not in this file.`,
 		Example: "  toskose user add ann --role operator --dir thinking-toskosed\n  toskose user ls --dir thinking-toskosed\n  toskose user rm ann --dir thinking-toskosed",
 		Args:    cli.Args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	s := &session{streams: streams, quiet: quiet, mounted: mounted}
 	cmd.PersistentFlags().StringVarP(&s.dir, "dir", "C", ".", "the folder `DIR` that the application was packaged in")
-	cmd.PersistentFlags().StringVar(&s.file, "file", "", "the `FILE` of users, in the place of that in DIR; it is made if it is not there")
+	cmd.PersistentFlags().StringVar(&s.file, "file", "", "the `FILE` of users, instead of the one in DIR; made if it does not exist")
 	_ = cmd.MarkPersistentFlagDirname("dir") // the flag is there
 	cmd.AddCommand(newAdd(s), newLs(s), newPasswd(s), newRole(s), newRm(s))
 	return cmd

@@ -130,15 +130,15 @@ func TestUsersThatCannotBeMeantAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, words := range map[string][]string{
-		`already a user "ann"`:                       {"add", "ann", "--dir", dir},
-		`"admin" is the manager's own user`:          {"add", "admin", "--dir", dir},
-		`"boss" is not a role`:                       {"add", "bob", "--role", "boss", "--dir", dir},
-		`there is no user "bob"`:                     {"role", "bob", "viewer", "--dir", dir},
-		"8 to 1024 bytes":                            {"passwd", "ann", "--password-stdin", "--dir", dir},
-		"there is no application with a file of use": {"ls", "--dir", t.TempDir()},
-		"unexpected EOF":                             {"ls", "--file", broken},
-		"0 arguments given":                          {"rm"},
-		"--output":                                   {"ls", "-o", "xml"},
+		`already a user "ann"`:                      {"add", "ann", "--dir", dir},
+		`"admin" is the manager's own user`:         {"add", "admin", "--dir", dir},
+		`"boss" is not a role`:                      {"add", "bob", "--role", "boss", "--dir", dir},
+		`there is no user "bob"`:                    {"role", "bob", "viewer", "--dir", dir},
+		"8 to 1024 bytes":                           {"passwd", "ann", "--password-stdin", "--dir", dir},
+		"no application with a file of users is in": {"ls", "--dir", t.TempDir()},
+		"unexpected EOF":                            {"ls", "--file", broken},
+		"0 arguments given":                         {"rm"},
+		"--output":                                  {"ls", "-o", "xml"},
 	} {
 		if _, _, err := toskose("short\n", words...); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", words, err)

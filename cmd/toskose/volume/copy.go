@@ -38,18 +38,18 @@ func (s *session) backup() *cobra.Command {
 	var flags copying
 	cmd := &cobra.Command{
 		Use:   "backup APPLICATION FILE",
-		Short: "Copy what is in the volumes of an application to a file",
-		Long: `Copy what is in the volumes of an application to FILE, a tar with a folder for each:
-with owners, modes, times, links and extended attributes. The file is there when
-all of it is, and can be read by you only.
+		Short: "Copy the volumes of an application to a file",
+		Long: `Copy the volumes of an application to FILE, a tar archive with a folder for each
+volume, with owners, modes, times, links and extended attributes. FILE appears when
+it is complete, and only you can read it.
 
-What is written meanwhile may be in it by half. With --stop, nothing is: the
-components of the containers that have the volumes are stopped, and so are
-containers without components (on Kubernetes, their workloads are scaled to none),
-and all of them are started again, even if the backup fails.
+Without --stop, the backup may contain changes that are made meanwhile in part. With
+--stop, toskose stops the components of all containers that mount the volumes, and
+containers without components (on Kubernetes, it scales their workloads to zero), and
+starts them again afterwards, even if the backup fails.
 
-What cannot be copied, such as a device, is listed, and the exit code is then 1:
-the backup is there, without it. --allow-left-out names what a backup may lack.`,
+Files that cannot be copied, such as devices, are listed, and the exit code is 1; the
+backup has all other files. --allow-left-out names files that a backup may lack.`,
 		Example: "  toskose volume backup --stop thinking thinking.tar\n  toskose volume backup --volume dbvolume thinking thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -103,16 +103,17 @@ func (s *session) restore() *cobra.Command {
 	var flags copying
 	cmd := &cobra.Command{
 		Use:   "restore APPLICATION FILE",
-		Short: "Replace what is in the volumes of an application by what a file has",
-		Long: `Replace what is in the volumes of an application by what FILE has, which
-` + "`toskose volume backup`" + ` has made, of this application or of a copy of it. The
-volumes have to be there: deploy the application first.
+		Short: "Replace the contents of the volumes of an application from a backup file",
+		Long: `Replace the contents of the volumes of an application by those in FILE, a backup of
+this application or of a copy of it. The volumes must exist: deploy the application
+first.
 
-All of the file is checked before anything is done. In each volume, all of it is
-unpacked beside the old data before that is replaced, which takes room for both.
-A volume has its old data or the new, whatever goes wrong, and the command says
-which; where it is killed, the next backup or restore of that volume does. Volumes
-are replaced one after the other. A volume that a running container has is refused without --stop.`,
+The whole file is checked before anything is changed. Each volume is unpacked beside
+its old data, which is then replaced, so there must be space for both. If anything
+fails, each volume has either its old data or the new, and the command reports which.
+If the command is killed, the next backup or restore finishes its work. Volumes are
+replaced one after another. Without --stop, a volume that a running container mounts
+is refused.`,
 		Example: "  toskose volume restore --stop thinking thinking.tar\n  toskose volume restore --stop --volume dbvolume thinking-two thinking.tar",
 		Args:    cli.Args(2, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -45,10 +45,10 @@ func (w *stopped) hold(ctx context.Context, c *client.Client, components []strin
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot keep the goal from starting what is stopped: %w", err)
+		return fmt.Errorf("cannot keep the goal from starting the stopped components: %w", err)
 	}
 	if !now.Goal {
-		w.s.say("%s has no goal: if this command is killed, the next `toskose volume backup --stop` or `restore --stop` starts what it stopped, or `toskose up` does", w.p.app)
+		w.s.say("%s has no goal: if this command is killed, the next `toskose volume backup --stop` or `restore --stop` starts the stopped components, or `toskose up` does", w.p.app)
 		return nil
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -28,10 +28,10 @@ func (s *session) checkLeftOut(path string, all []volumes.Volume, copied map[str
 			lacks += one.Unnamed
 		}
 		if one.Changed {
-			s.warn("%s: another program changed the volume during the backup: what it wrote may be in the backup in part (--stop prevents that)", v.Name)
+			s.warn("%s: another program changed the volume during the backup, which may contain its changes in part (--stop prevents that)", v.Name)
 		}
 		if one.Unverified {
-			s.warn("%s: not verified: the application's manager is of an older toskose, which does not count what it copies; package and deploy the application again", v.Name)
+			s.warn("%s: not verified: the application's manager is of an older toskose, which does not count the copied files; package and deploy the application again", v.Name)
 		}
 	}
 	if lacks > 0 {

@@ -67,7 +67,7 @@ func removePartial(path string) error {
 			continue
 		}
 		if err := removeUnlocked(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("cannot remove what a killed command has left: %w", err)
+			return fmt.Errorf("cannot remove the unfinished file of a killed command: %w", err)
 		}
 	}
 	return nil

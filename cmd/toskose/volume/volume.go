@@ -27,14 +27,14 @@ func Command(streams cli.Streams, environ []string, connect func() (*client.Clie
 		Use:     "volume",
 		Aliases: []string{"volumes"},
 		Short:   "Back up the volumes of an application, and restore them",
-		Long: `List the volumes of an application on the Docker engine or on Kubernetes, and copy
-what is in them to a file and back. A container of the manager's image does that,
-which has the volume, no network, and no rights but to read it, or to replace what
-is in it; on Kubernetes a pod does, on the node where the volume is in use.
+		Long: `List the volumes of an application on the Docker engine or on Kubernetes, back them up
+to a file, and restore them. A container of the manager's image reads or writes the
+volume, without a network or other rights; on Kubernetes it is a pod, on the node that
+uses the volume.
 
-APPLICATION is the folder that an application was packaged in, or its name, as
-` + "`toskose ls`" + ` shows it; it need not run. On a swarm, volumes are those of the
-engine's machine.`,
+APPLICATION is the folder that an application was packaged in, or its name in
+` + "`toskose ls`" + `. It need not be running. On a swarm, the volumes are on the machine of
+the engine.`,
 		Example: "  toskose volume ls thinking\n  toskose volume backup --stop thinking thinking.tar\n  toskose volume restore --stop thinking thinking.tar",
 		Args:    cli.Args(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -76,7 +76,7 @@ func (s *session) ls() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls APPLICATION",
 		Aliases: []string{"list"},
-		Short:   "List the volumes of an application, where they are and what has them",
+		Short:   "List the volumes of an application, where they are and which containers mount them",
 		Example: "  toskose volume ls thinking\n  toskose volume ls -o json thinking-toskosed",
 		Args:    cli.Args(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,7 +122,7 @@ func chosen(ctx context.Context, p place, names []string) ([]volumes.Volume, err
 	}
 	some, err := volumes.Choose(all, names)
 	if errors.Is(err, volumes.ErrNone) {
-		return nil, fmt.Errorf("no volume of an application %q is %s: `toskose ls` shows what runs, and where", p.app, p.name)
+		return nil, fmt.Errorf("no volume of an application %q is %s: `toskose ls` lists the applications, and where they run", p.app, p.name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("application %q: %w", p.app, err)

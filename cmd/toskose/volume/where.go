@@ -126,7 +126,7 @@ func (s *session) find(ctx context.Context, app string) (string, error) {
 	case err != nil:
 		return "", err
 	case len(namespaces) == 0:
-		return "", fmt.Errorf("no volume of an application %q is on the cluster: `toskose ls` shows what runs, and where", app)
+		return "", fmt.Errorf("no volume of an application %q is on the cluster: `toskose ls` lists the applications, and where they run", app)
 	}
 	return namespaces[0], nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/toskose/toskose/packager/image/dockerfile"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/internal/sample"
 	unit "github.com/toskose/toskose/unit/config"
 )
 

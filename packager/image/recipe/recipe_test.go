@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/packager/internal/sample"
+	"github.com/toskose/toskose/internal/sample"
 )
 
 // images are those of the sample application on one base; the manager's image is

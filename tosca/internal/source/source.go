@@ -188,8 +188,8 @@ func At(kind Kind, keys, items []*Node, at *Node) *Node {
 	return n
 }
 
-// IsMoved reports whether the node has another position than where it was written: that
-// of the function call that returned it.
+// IsMoved reports whether the position of the node is the one of the function call that
+// returned it, not the one at which it was written.
 func (n *Node) IsMoved() bool { return n.moved }
 
 // WrittenNull reports whether the node is a null in a document, not the result of a

@@ -1,0 +1,183 @@
+package main_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toskose/toskose/unit/wire"
+)
+
+// theirPrograms are programs that behave in different ways.
+const theirPrograms = `
+[program:web]
+command=sleep 1000
+startsecs=0
+[program:once]
+command=true
+startsecs=0
+autorestart=false
+autostart=false
+[program:broken]
+command=/bin/sh -c 'exit 7'
+startretries=0
+autostart=false
+[program:a]
+command=sleep 1000
+autostart=false
+startsecs=0
+[program:b]
+command=sleep 1000
+autostart=false
+startsecs=0
+[group:workers]
+programs=a,b
+`
+
+// joinedContainer boots a unit that joins by its environment.
+func joinedContainer(t *testing.T, programs string) *container {
+	t.Helper()
+	c := newContainer(t, "")
+	c.write("supervisord.conf", strings.ReplaceAll("[supervisord]\nnodaemon=true\nlogfile=DIR/unit.log\npidfile=DIR/unit.pid\nchildlogdir=DIR\n"+programs, "DIR", c.dir))
+	c.env = joinEnv(t, c.port)
+	return c.boot()
+}
+
+// becomes waits for the entry by which a component enters a state, and returns it.
+func (c *container) becomes(component, state string, kind wire.EntryKind) wire.Entry {
+	c.t.Helper()
+	return c.journal(func(e wire.Entry) bool { return e.Component == component && e.State == state && e.Kind == kind })
+}
+
+func TestProgramsOfAJoinedUnitAreComponents(t *testing.T) {
+	t.Parallel()
+	c := joinedContainer(t, theirPrograms)
+	c.becomes("web", "running", wire.EntryRunning)
+	states := map[string]string{}
+	for _, component := range c.snapshot().Components {
+		states[component.Name] = component.State + " " + strings.Join(component.Allowed, " ")
+	}
+	want := map[string]string{
+		"web": "running Program.restart Program.stop", "once": "stopped Program.start", "broken": "stopped Program.start",
+		"workers:a": "stopped Program.start", "workers:b": "stopped Program.start",
+	}
+	if diff := cmp.Diff(want, states); diff != "" {
+		t.Error(diff)
+	}
+	described := []wire.ProgramComponent{
+		{Component: "broken", Group: "broken"},
+		{Component: "once", Group: "once"},
+		{Component: "web", Group: "web", Autostart: true},
+		{Component: "workers:a", Group: "workers"},
+		{Component: "workers:b", Group: "workers"},
+	}
+	if diff := cmp.Diff(described, c.snapshot().Programs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOperationsOfAProgramKeepToItsSettings(t *testing.T) {
+	t.Parallel()
+	c := joinedContainer(t, theirPrograms)
+	c.becomes("web", "running", wire.EntryRunning)
+	for _, step := range []struct {
+		component, operation string
+		outcome              wire.Outcome
+		state, reason        string
+	}{
+		{"web", "Program.restart", wire.OutcomeSucceeded, "running", ""},
+		{"web", "Program.stop", wire.OutcomeSucceeded, "stopped", ""},
+		{"web", "Program.start", wire.OutcomeSucceeded, "running", ""},
+		{"broken", "start", wire.OutcomeFailed, "stopped", "cannot start"},
+		{"workers:a", "start", wire.OutcomeSucceeded, "running", ""},
+	} {
+		x := c.run(step.component, step.operation)
+		if x.Outcome != step.outcome || !strings.Contains(x.Reason, step.reason) || x.To != step.state {
+			t.Errorf("%s of %s: %s, state %s, %q", step.operation, step.component, x.Outcome, x.To, x.Reason)
+		}
+		if state := c.component(step.component).State; state != step.state {
+			t.Errorf("after %s of %s, its state is %s", step.operation, step.component, state)
+		}
+	}
+	pid := func() int {
+		var info wire.ProcessInfo
+		if err := c.call(&info, "supervisor.getProcessInfo", "web"); err != nil {
+			t.Fatal(err)
+		}
+		return info.PID
+	}
+	before := pid()
+	if c.run("web", "restart"); pid() == before || pid() == 0 {
+		t.Errorf("after a restart it is process %d, as before", pid())
+	}
+	if _, err := c.execute("web", "start", nil); err == nil || !strings.Contains(err.Error(), "not allowed in state running") {
+		t.Errorf("a second start: %v", err)
+	}
+}
+
+// TestChangesWithoutAnOperationAreRecorded: what autostart, autorestart, clients of Supervisor's API and processes do.
+func TestChangesWithoutAnOperationAreRecorded(t *testing.T) {
+	t.Parallel()
+	c := joinedContainer(t, theirPrograms)
+	c.becomes("web", "running", wire.EntryRunning)
+	if err := c.call(nil, "supervisor.signalProcess", "web", "KILL"); err != nil {
+		t.Fatal(err)
+	}
+	if e := c.becomes("web", "stopped", wire.EntryGone); !strings.Contains(e.Why, "the program ended") {
+		t.Errorf("its end: %q", e.Why)
+	}
+	c.journal(func(e wire.Entry) bool { return e.Kind == wire.EntryRunning && e.Component == "web" && e.Seq > 4 })
+	if err := c.call(nil, "supervisor.stopProcess", "web"); err != nil {
+		t.Fatal(err)
+	}
+	if e := c.becomes("web", "stopped", wire.EntryStop); e.Why != "the program was stopped" {
+		t.Errorf("its stop: %q", e.Why)
+	}
+	if err := c.call(nil, "supervisor.startProcess", "workers:b"); err != nil {
+		t.Fatal(err)
+	}
+	c.becomes("workers:b", "running", wire.EntryRunning)
+	if err := c.call(nil, "supervisor.startProcess", "broken"); err == nil {
+		t.Error("broken was started")
+	}
+	if state := c.component("broken").State; state != "stopped" {
+		t.Errorf("broken is %s", state)
+	}
+}
+
+// TestAReloadChangesThePrograms that are components, while the others keep running.
+func TestAReloadChangesThePrograms(t *testing.T) {
+	t.Parallel()
+	c := joinedContainer(t, theirPrograms)
+	c.becomes("web", "running", wire.EntryRunning)
+	text := strings.ReplaceAll(c.read("supervisord.conf"), "[program:once]\ncommand=true\n", "[program:added]\ncommand=sleep 1000\n")
+	c.write("supervisord.conf", text)
+	var groups [][][]string
+	if err := c.call(&groups, "supervisor.reloadConfig"); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []struct{ method, group string }{{"removeProcessGroup", "once"}, {"addProcessGroup", "added"}} {
+		if err := c.call(nil, "supervisor."+change.method, change.group); err != nil {
+			t.Fatalf("%s: %v", change.method, err)
+		}
+	}
+	var names []string
+	for _, p := range c.snapshot().Programs {
+		names = append(names, p.Component)
+	}
+	if want := []string{"added", "broken", "web", "workers:a", "workers:b"}; !slices.Equal(names, want) {
+		t.Errorf("the programs are %v, want %v", names, want)
+	}
+	c.journal(func(e wire.Entry) bool { return e.Kind == wire.EntryReload && strings.Contains(e.Why, "added") })
+	if x := c.run("added", "start"); x.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("start of added: %s %s", x.Outcome, x.Reason)
+	}
+	if err := c.call(nil, "supervisor.stopProcess", "added"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.call(nil, "supervisor.removeProcessGroup", "added"); err != nil {
+		t.Errorf("its removal right after its stop: %v", err)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package browser
+
+func alone() (code int, done bool) { return 0, false }

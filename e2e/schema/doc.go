@@ -1,0 +1,2 @@
+// Package schema is a test: it validates documents by the JSON Schemas in docs.
+package schema
