@@ -1,9 +1,10 @@
 package api
 
 import (
-	"github.com/toskose/toskose/manager/rest"
 	"net/http"
 	"time"
+
+	"github.com/toskose/toskose/manager/rest"
 )
 
 const (

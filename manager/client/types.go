@@ -57,11 +57,12 @@ const (
 	TaskFailed    = goal.TaskFailed
 )
 
-// The kinds of log lines that no operation printed.
+// The kinds of log lines; see rest.LogKind.
 const (
-	LogLost   = rest.LogLost
-	LogSilent = rest.LogSilent
-	LogLive   = rest.LogLive
+	LogPrinted = rest.LogPrinted
+	LogLost    = rest.LogLost
+	LogSilent  = rest.LogSilent
+	LogLive    = rest.LogLive
 )
 
 // Untouched reports whether no operation has run on a component in this container.

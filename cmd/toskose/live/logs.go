@@ -156,6 +156,7 @@ func (l *logging) printer(app client.App) func(client.LogLine) error {
 		case client.LogLost, client.LogSilent:
 			l.say("%s: %s", cmp.Or(line.Component, line.Node), line.Why)
 			return nil
+		case client.LogPrinted:
 		}
 		prefix := ""
 		if l.times {
