@@ -12,7 +12,7 @@ const (
 	longestDrain = 3600 // seconds
 )
 
-func (s *server) drain(r *http.Request) (reply, error) {
+func (h controlHandlers) drain(r *http.Request) (reply, error) {
 	req := rest.DrainRequest{Seconds: defaultDrain}
 	if err := decode(r, &req, `{"seconds": 30}`); err != nil {
 		return reply{}, err
@@ -20,11 +20,11 @@ func (s *server) drain(r *http.Request) (reply, error) {
 	if req.Seconds < 1 || req.Seconds > longestDrain {
 		return reply{}, invalid("seconds is a number from 1 to %d, not %v", longestDrain, req.Seconds)
 	}
-	now, err := s.app.Drain(r.Context(), param(r, "node"), time.Duration(req.Seconds*float64(time.Second)))
+	now, err := h.app.Drain(r.Context(), param(r, "node"), time.Duration(req.Seconds*float64(time.Second)))
 	return ok(now), err
 }
 
-func (s *server) endDrain(r *http.Request) (reply, error) {
+func (h controlHandlers) endDrain(r *http.Request) (reply, error) {
 	node := param(r, "node")
-	return ok(map[string]string{"node": node}), s.app.EndDrain(node)
+	return ok(map[string]string{"node": node}), h.app.EndDrain(node)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/rest"
 )
 
 // Rate limits for goal events: with very many components, the remaining steps are long.
@@ -16,6 +17,12 @@ const (
 	goalPause  = 100 * time.Millisecond // minimum interval
 	goalVolume = 300_000                // maximum bytes per second
 )
+
+// goalSource returns the goal.
+type goalSource interface {
+	Goal() rest.Goal
+	GoalChanged() <-chan struct{}
+}
 
 // goalStreams encodes the goal once for all event streams that include it, and only after it was evaluated again.
 type goalStreams struct {
@@ -30,7 +37,7 @@ const goalCheck = 5 * time.Second
 
 // now returns the goal as an event, a channel that is closed when it may have changed, and the time by which to
 // check again regardless (zero: never).
-func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}, due time.Time) {
+func (s *goalStreams) now(app goalSource) (text string, changed <-chan struct{}, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -56,7 +63,7 @@ func (s *goalStreams) now(app Goals) (text string, changed <-chan struct{}, due 
 // goalStream is the goal on one stream. Its events have no id: a client that reconnects gets the current goal.
 type goalStream struct {
 	of      *goalStreams
-	app     Goals
+	app     goalSource
 	wanted  bool
 	said    string
 	at      time.Time
@@ -65,7 +72,7 @@ type goalStream struct {
 	turn    atomic.Bool // the goal is due again
 }
 
-func (s *goalStreams) follow(app Goals, r *http.Request) (*goalStream, error) {
+func (s *goalStreams) follow(app goalSource, r *http.Request) (*goalStream, error) {
 	wanted, err := flag(r, "goal")
 	return &goalStream{of: s, app: app, wanted: wanted}, err
 }

@@ -13,7 +13,7 @@ const (
 )
 
 // lease acquires or renews a lease.
-func (s *server) lease(r *http.Request) (reply, error) {
+func (h leaseHandlers) lease(r *http.Request) (reply, error) {
 	req := rest.LeaseRequest{Seconds: defaultLease}
 	if err := decode(r, &req, `{"components": ["api"], "seconds": 30}`); err != nil {
 		return reply{}, err
@@ -25,11 +25,11 @@ func (s *server) lease(r *http.Request) (reply, error) {
 	case len(req.ID) > longestLeaseID:
 		return reply{}, invalid("the id of a lease has at most %d bytes", longestLeaseID)
 	}
-	l, err := s.app.Lease(r.Context(), req)
+	l, err := h.app.Lease(r.Context(), req)
 	return ok(l), err
 }
 
-func (s *server) endLease(r *http.Request) (reply, error) {
+func (h leaseHandlers) endLease(r *http.Request) (reply, error) {
 	id := param(r, "lease")
-	return ok(map[string]string{"id": id}), s.app.EndLease(r.Context(), id)
+	return ok(map[string]string{"id": id}), h.app.EndLease(r.Context(), id)
 }

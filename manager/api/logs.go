@@ -11,31 +11,31 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-func (s *server) getLog(r *http.Request) (reply, error) {
+func (h logHandlers) getLog(r *http.Request) (reply, error) {
 	req, err := logRequest(r)
 	if err != nil {
 		return reply{}, err
 	}
-	logs, err := s.app.Log(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r), req)
+	logs, err := h.app.Log(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r), req)
 	return logReply(r, logs), err
 }
 
-func (s *server) clearLog(r *http.Request) (reply, error) {
-	results, err := s.app.ClearLog(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r))
+func (h logHandlers) clearLog(r *http.Request) (reply, error) {
+	results, err := h.app.ClearLog(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r))
 	return resultsReply(results), err
 }
 
-func (s *server) getUnitLog(r *http.Request) (reply, error) {
+func (h logHandlers) getUnitLog(r *http.Request) (reply, error) {
 	req, err := logRequest(r)
 	if err != nil {
 		return reply{}, err
 	}
-	logs, err := s.app.UnitLog(r.Context(), param(r, "node"), replicaOf(r), req)
+	logs, err := h.app.UnitLog(r.Context(), param(r, "node"), replicaOf(r), req)
 	return logReply(r, logs), err
 }
 
-func (s *server) clearUnitLog(r *http.Request) (reply, error) {
-	results, err := s.app.ClearUnitLog(r.Context(), param(r, "node"), replicaOf(r))
+func (h logHandlers) clearUnitLog(r *http.Request) (reply, error) {
+	results, err := h.app.ClearUnitLog(r.Context(), param(r, "node"), replicaOf(r))
 	return resultsReply(results), err
 }
 

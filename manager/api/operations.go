@@ -17,7 +17,7 @@ const (
 )
 
 // getHistory returns past executions.
-func (s *server) getHistory(r *http.Request) (reply, error) {
+func (h operationHandlers) getHistory(r *http.Request) (reply, error) {
 	wanted, err := pageOf(r, standardHistory, maxHistory)
 	if err != nil {
 		return reply{}, err
@@ -43,45 +43,45 @@ func (s *server) getHistory(r *http.Request) (reply, error) {
 	default:
 		return reply{}, invalid("%q is not an outcome that a journal has", q.Outcome)
 	}
-	page, err := s.app.History(r.Context(), q)
+	page, err := h.app.History(r.Context(), q)
 	return paged(r, page, page.Next), err
 }
 
-func (s *server) getExecution(r *http.Request) (reply, error) {
+func (h operationHandlers) getExecution(r *http.Request) (reply, error) {
 	wait, err := waitOf(r)
 	if err != nil {
 		return reply{}, err
 	}
-	x, err := s.app.Execution(r.Context(), param(r, "execution"), wait)
+	x, err := h.app.Execution(r.Context(), param(r, "execution"), wait)
 	return ok(x), err
 }
 
-func (s *server) cancelExecution(r *http.Request) (reply, error) {
-	x, err := s.app.Cancel(r.Context(), param(r, "execution"))
+func (h operationHandlers) cancelExecution(r *http.Request) (reply, error) {
+	x, err := h.app.Cancel(r.Context(), param(r, "execution"))
 	return ok(x), err
 }
 
 // run waits for the outcome unless the client prefers not to wait. A client that disconnects cancels nothing.
-func (s *server) run(r *http.Request) (reply, error) {
+func (h operationHandlers) run(r *http.Request) (reply, error) {
 	req, err := runRequest(r)
 	if err != nil {
 		return reply{}, err
 	}
-	x, err := s.app.Start(r.Context(), req)
+	x, err := h.app.Start(r.Context(), req)
 	if err != nil {
 		return reply{}, err
 	}
 	header := map[string]string{"Location": "/api/v1/executions/" + x.ID}
 	patience, patient := prefers(r)
 	if !patient || x.Err() != nil {
-		ended, err := s.app.Wait(r.Context(), x.ID)
+		ended, err := h.app.Wait(r.Context(), x.ID)
 		return executionReply(header, ended, err)
 	}
 	header["Preference-Applied"] = "respond-async"
 	if patience > 0 {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
-		ended, err := s.app.Wait(ctx, x.ID)
+		ended, err := h.app.Wait(ctx, x.ID)
 		if !errors.Is(err, context.DeadlineExceeded) || r.Context().Err() != nil {
 			delete(header, "Preference-Applied")
 			return executionReply(header, ended, err)
@@ -99,24 +99,24 @@ func executionReply(header map[string]string, x rest.Execution, err error) (repl
 	return reply{header: header, body: x}, err
 }
 
-func (s *server) stop(r *http.Request) (reply, error) {
-	results, err := s.app.Stop(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r))
+func (h controlHandlers) stop(r *http.Request) (reply, error) {
+	results, err := h.app.Stop(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), replicaOf(r))
 	return resultsReply(results), err
 }
 
-func (s *server) stopAll(r *http.Request) (reply, error) {
-	results, err := s.app.StopAll(r.Context(), param(r, "node"), replicaOf(r))
+func (h controlHandlers) stopAll(r *http.Request) (reply, error) {
+	results, err := h.app.StopAll(r.Context(), param(r, "node"), replicaOf(r))
 	return resultsReply(results), err
 }
 
-func (s *server) signal(r *http.Request) (reply, error) {
-	results, err := s.app.Signal(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"),
+func (h controlHandlers) signal(r *http.Request) (reply, error) {
+	results, err := h.app.Signal(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"),
 		replicaOf(r), r.URL.Query().Get("signal_type"))
 	return resultsReply(results), err
 }
 
-func (s *server) reload(r *http.Request) (reply, error) {
-	results, err := s.app.Reload(r.Context())
+func (h controlHandlers) reload(r *http.Request) (reply, error) {
+	results, err := h.app.Reload(r.Context())
 	return resultsReply(results), err
 }
 

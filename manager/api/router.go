@@ -24,44 +24,50 @@ import (
 	"github.com/toskose/toskose/manager/web"
 )
 
-// Application is the interface that the API serves; *manager.App implements it.
+// Application is what the API serves; *manager.App implements it. Handlers get only the methods that they need.
 type Application interface {
-	Topology
+	States
 	Goals
+	Leases
 	Operations
 	Control
 	Logs
+	Lines(ctx context.Context, q rest.LogQuery) (manager.LineReader, error)
+	Signing() manager.Signing
+	GoalChanged() <-chan struct{}
 	Ready() ([]manager.NotReady, int)
 	UnitCredentials(ctx context.Context) []rest.UnitCredentials
 	Events(after string) func(context.Context) ([]manager.Event, error)
 }
 
-// Topology returns states.
-type Topology interface {
+// States returns states.
+type States interface {
 	App(ctx context.Context, d manager.Detail) rest.App
 	Drawing() manager.Drawing
 	Nodes(ctx context.Context, d manager.Detail) []rest.Node
 	Node(ctx context.Context, node string, d manager.Detail) (rest.Node, error)
 	Component(ctx context.Context, node, component string, d manager.Detail) (rest.Component, error)
+	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (rest.Operation, error)
 }
 
 // Goals sets goals and reports progress.
 type Goals interface {
 	Goal() rest.Goal
-	Signing() manager.Signing
-	GoalChanged() <-chan struct{}
 	SetGoal(ctx context.Context, req rest.GoalRequest) (view rest.Goal, kept bool, err error)
 	ResumeGoal(ctx context.Context, components []string, by string) (view rest.Goal, kept bool, err error)
 	RestoreGoal(ctx context.Context, g rest.SavedGoal, by string) (view rest.Goal, kept bool, err error)
-	Lease(ctx context.Context, req rest.LeaseRequest) (rest.Lease, error)
-	EndLease(ctx context.Context, id string) error
 	RunTask(ctx context.Context, task string, again bool, by string) (view rest.Goal, kept bool, err error)
 	Plan(ctx context.Context, req rest.GoalRequest) rest.Plan
 }
 
+// Leases acquires and releases leases.
+type Leases interface {
+	Lease(ctx context.Context, req rest.LeaseRequest) (rest.Lease, error)
+	EndLease(ctx context.Context, id string) error
+}
+
 // Operations runs operations.
 type Operations interface {
-	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (rest.Operation, error)
 	Start(ctx context.Context, req rest.RunRequest) (rest.Execution, error)
 	Wait(ctx context.Context, id string) (rest.Execution, error)
 	Execution(ctx context.Context, id string, wait time.Duration) (rest.Execution, error)
@@ -85,8 +91,20 @@ type Logs interface {
 	UnitLog(ctx context.Context, node, replica string, req manager.LogRequest) ([]rest.Log, error)
 	ClearLog(ctx context.Context, node, component, operation, replica string) ([]rest.Result, error)
 	ClearUnitLog(ctx context.Context, node, replica string) ([]rest.Result, error)
-	Lines(ctx context.Context, q rest.LogQuery) (manager.LineReader, error)
 }
+
+// The handlers of the API, by the part of the application that they serve.
+type (
+	stateHandlers struct {
+		app     States
+		encoder *view.Encoder // of the whole application
+	}
+	goalHandlers      struct{ app Goals }
+	leaseHandlers     struct{ app Leases }
+	operationHandlers struct{ app Operations }
+	controlHandlers   struct{ app Control }
+	logHandlers       struct{ app Logs }
+)
 
 // Options configure the API.
 type Options struct {
@@ -110,7 +128,6 @@ type server struct {
 	answers idempotency.Answers
 	audit   *audit.Log
 	page    http.Handler
-	encoder view.Encoder // of the whole application
 	goal    goalStreams
 	streams chan struct{} // a slot for each stream of events
 
@@ -169,43 +186,45 @@ type route struct {
 
 func (s *server) table() []route {
 	const viewer, operator, admin = users.Viewer, users.Operator, users.Admin
+	states, goals, leases := stateHandlers{s.app, &view.Encoder{}}, goalHandlers{s.app}, leaseHandlers{s.app}
+	operations, control, logs := operationHandlers{s.app}, controlHandlers{s.app}, logHandlers{s.app}
 	return []route{
 		{"POST", "/tokens", viewer, s.handle(s.makeToken)},
 		{"GET", "/session", viewer, s.handle(s.getSession)},
 		{"POST", "/session", viewer, s.handle(s.signIn)},
 		{"DELETE", "/session", viewer, s.handle(s.signOut)},
-		{"GET", "/app", viewer, s.view(s.getApp)},
-		{"GET", "/app/drawing", viewer, s.handle(s.getDrawing)},
-		{"GET", "/app/goal", viewer, s.handle(s.getGoal)},
-		{"PUT", "/app/goal", operator, s.handle(s.putGoal)},
-		{"PATCH", "/app/goal", operator, s.handle(s.patchGoal)},
-		{"PUT", "/app/goal/leases/{lease}", operator, s.handle(s.lease)},
-		{"DELETE", "/app/goal/leases/{lease}", operator, s.handle(s.endLease)},
-		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(s.resumeGoal))},
-		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(s.restoreGoal))},
-		{"POST", "/app/tasks/{task}/run", operator, s.takesKey(s.handle(s.runTask))},
-		{"POST", "/app/plan", viewer, s.takesKey(s.handle(s.makePlan))},
-		{"GET", "/components", viewer, s.view(s.getComponents)},
+		{"GET", "/app", viewer, s.view(states.getApp)},
+		{"GET", "/app/drawing", viewer, s.handle(states.getDrawing)},
+		{"GET", "/app/goal", viewer, s.handle(goals.getGoal)},
+		{"PUT", "/app/goal", operator, s.handle(goals.putGoal)},
+		{"PATCH", "/app/goal", operator, s.handle(goals.patchGoal)},
+		{"PUT", "/app/goal/leases/{lease}", operator, s.handle(leases.lease)},
+		{"DELETE", "/app/goal/leases/{lease}", operator, s.handle(leases.endLease)},
+		{"POST", "/app/goal/resume", operator, s.takesKey(s.handle(goals.resumeGoal))},
+		{"POST", "/app/goal/restore", operator, s.takesKey(s.handle(goals.restoreGoal))},
+		{"POST", "/app/tasks/{task}/run", operator, s.takesKey(s.handle(goals.runTask))},
+		{"POST", "/app/plan", viewer, s.takesKey(s.handle(goals.makePlan))},
+		{"GET", "/components", viewer, s.view(states.getComponents)},
 		{"GET", "/credentials", admin, s.handle(s.getCredentials)},
-		{"PUT", "/drains/{node}", admin, s.handle(s.drain)},
-		{"DELETE", "/drains/{node}", admin, s.handle(s.endDrain)},
+		{"PUT", "/drains/{node}", admin, s.handle(control.drain)},
+		{"DELETE", "/drains/{node}", admin, s.handle(control.endDrain)},
 		{"GET", "/events", viewer, s.serveEvents},
-		{"GET", "/executions", viewer, s.handle(s.getHistory)},
-		{"GET", "/executions/{execution}", viewer, s.handle(s.getExecution)},
-		{"DELETE", "/executions/{execution}", operator, s.handle(s.cancelExecution)},
+		{"GET", "/executions", viewer, s.handle(operations.getHistory)},
+		{"GET", "/executions/{execution}", viewer, s.handle(operations.getExecution)},
+		{"DELETE", "/executions/{execution}", operator, s.handle(operations.cancelExecution)},
 		{"GET", "/logs", viewer, s.serveLines},
-		{"GET", "/node", viewer, s.view(s.getNodes)},
-		{"POST", "/node/reload", admin, s.takesKey(s.handle(s.reload))},
-		{"GET", "/node/{node}", viewer, s.view(s.getNode)},
-		{"DELETE", "/node/{node}/operations", operator, s.handle(s.stopAll)},
-		{"GET", "/node/{node}/log", viewer, s.handle(s.getUnitLog)},
-		{"DELETE", "/node/{node}/log", admin, s.handle(s.clearUnitLog)},
-		{"GET", "/node/{node}/{component}", viewer, s.view(s.getComponent)},
-		{"GET", "/node/{node}/{component}/{operation}", viewer, s.view(s.getOperation)},
-		{"POST", "/node/{node}/{component}/{operation}", operator, s.takesKey(s.handle(s.run))},
-		{"DELETE", "/node/{node}/{component}/{operation}", operator, s.handle(s.stop)},
-		{"POST", "/node/{node}/{component}/{operation}/signal", operator, s.takesKey(s.handle(s.signal))},
-		{"GET", "/node/{node}/{component}/{operation}/log", viewer, s.handle(s.getLog)},
-		{"DELETE", "/node/{node}/{component}/{operation}/log", admin, s.handle(s.clearLog)},
+		{"GET", "/node", viewer, s.view(states.getNodes)},
+		{"POST", "/node/reload", admin, s.takesKey(s.handle(control.reload))},
+		{"GET", "/node/{node}", viewer, s.view(states.getNode)},
+		{"DELETE", "/node/{node}/operations", operator, s.handle(control.stopAll)},
+		{"GET", "/node/{node}/log", viewer, s.handle(logs.getUnitLog)},
+		{"DELETE", "/node/{node}/log", admin, s.handle(logs.clearUnitLog)},
+		{"GET", "/node/{node}/{component}", viewer, s.view(states.getComponent)},
+		{"GET", "/node/{node}/{component}/{operation}", viewer, s.view(states.getOperation)},
+		{"POST", "/node/{node}/{component}/{operation}", operator, s.takesKey(s.handle(operations.run))},
+		{"DELETE", "/node/{node}/{component}/{operation}", operator, s.handle(control.stop)},
+		{"POST", "/node/{node}/{component}/{operation}/signal", operator, s.takesKey(s.handle(control.signal))},
+		{"GET", "/node/{node}/{component}/{operation}/log", viewer, s.handle(logs.getLog)},
+		{"DELETE", "/node/{node}/{component}/{operation}/log", admin, s.handle(logs.clearLog)},
 	}
 }

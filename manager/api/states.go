@@ -7,15 +7,15 @@ import (
 	"github.com/toskose/toskose/manager/rest"
 )
 
-func (s *server) getApp(r *http.Request, d manager.Detail) (reply, error) {
-	app := s.app.App(r.Context(), d)
+func (h stateHandlers) getApp(r *http.Request, d manager.Detail) (reply, error) {
+	app := h.app.App(r.Context(), d)
 	if d == manager.WithProcesses {
 		return ok(app), nil
 	}
-	return ok(s.encoder.Encode(app)), nil
+	return ok(h.encoder.Encode(app)), nil
 }
 
-func (s *server) getNodes(r *http.Request, d manager.Detail) (reply, error) {
+func (h stateHandlers) getNodes(r *http.Request, d manager.Detail) (reply, error) {
 	filter, err := filterOf(r)
 	if err != nil {
 		return reply{}, err
@@ -24,11 +24,11 @@ func (s *server) getNodes(r *http.Request, d manager.Detail) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	nodes, next, err := cut(filter.Nodes(s.app.Nodes(r.Context(), d)), func(n rest.Node) string { return n.Name }, wanted)
+	nodes, next, err := cut(filter.Nodes(h.app.Nodes(r.Context(), d)), func(n rest.Node) string { return n.Name }, wanted)
 	return paged(r, nodes, next), err
 }
 
-func (s *server) getComponents(r *http.Request, d manager.Detail) (reply, error) {
+func (h stateHandlers) getComponents(r *http.Request, d manager.Detail) (reply, error) {
 	filter, err := filterOf(r)
 	if err != nil {
 		return reply{}, err
@@ -37,22 +37,22 @@ func (s *server) getComponents(r *http.Request, d manager.Detail) (reply, error)
 	if err != nil {
 		return reply{}, err
 	}
-	components, next, err := cut(filter.Components(s.app.Nodes(r.Context(), d)), func(c rest.Component) string { return c.Name }, wanted)
+	components, next, err := cut(filter.Components(h.app.Nodes(r.Context(), d)), func(c rest.Component) string { return c.Name }, wanted)
 	return paged(r, components, next), err
 }
 
-func (s *server) getNode(r *http.Request, d manager.Detail) (reply, error) {
-	n, err := s.app.Node(r.Context(), param(r, "node"), d)
+func (h stateHandlers) getNode(r *http.Request, d manager.Detail) (reply, error) {
+	n, err := h.app.Node(r.Context(), param(r, "node"), d)
 	return ok(n), err
 }
 
-func (s *server) getComponent(r *http.Request, d manager.Detail) (reply, error) {
-	c, err := s.app.Component(r.Context(), param(r, "node"), param(r, "component"), d)
+func (h stateHandlers) getComponent(r *http.Request, d manager.Detail) (reply, error) {
+	c, err := h.app.Component(r.Context(), param(r, "node"), param(r, "component"), d)
 	return ok(c), err
 }
 
-func (s *server) getOperation(r *http.Request, d manager.Detail) (reply, error) {
-	op, err := s.app.Operation(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), d)
+func (h stateHandlers) getOperation(r *http.Request, d manager.Detail) (reply, error) {
+	op, err := h.app.Operation(r.Context(), param(r, "node"), param(r, "component"), param(r, "operation"), d)
 	return ok(op), err
 }
 
@@ -68,4 +68,4 @@ func (s *server) view(show func(*http.Request, manager.Detail) (reply, error)) h
 }
 
 // getDrawing returns the static data for drawing the topology.
-func (s *server) getDrawing(*http.Request) (reply, error) { return ok(s.app.Drawing()), nil }
+func (h stateHandlers) getDrawing(*http.Request) (reply, error) { return ok(h.app.Drawing()), nil }
