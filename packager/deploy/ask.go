@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
@@ -37,7 +36,7 @@ func (d *deployer) ask(ctx context.Context, user, password string) (address stri
 	if err != nil {
 		return "", nil, err
 	}
-	address = endpoint.URL(d.Info, host)
+	address = backend.ManagerURL(d.Info, host)
 	ctx, cancel := context.WithTimeout(ctx, backend.Patience)
 	defer cancel()
 	if len(d.Info.External) > 0 { // external secrets: the password is not known here

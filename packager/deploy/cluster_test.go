@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -109,16 +109,16 @@ JSON
 ;;
 *port-forward*) echo "Forwarding from `+strings.TrimPrefix(manager.URL, "http://")+` -> 10000"; exec sleep 600 ;;`)
 	var said bytes.Buffer
-	var asked []endpoint.Access
+	var asked []backend.Access
 	result, err := Up(t.Context(), nil, Options{
 		Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said,
-		Before: func(_ context.Context, at endpoint.Access) { asked = append(asked, at) },
-		After:  func(_ context.Context, at endpoint.Access) error { asked = append(asked, at); return nil },
+		Before: func(_ context.Context, at backend.Access) { asked = append(asked, at) },
+		After:  func(_ context.Context, at backend.Access) error { asked = append(asked, at); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := (endpoint.Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []endpoint.Access{at, at}) {
+	if at := (backend.Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []backend.Access{at, at}) {
 		t.Errorf("asked at %+v", asked)
 	}
 	info := output.Info{

@@ -12,7 +12,6 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
@@ -94,7 +93,7 @@ func (d *deployer) up(ctx context.Context) (Result, error) {
 		return Result{}, fmt.Errorf("%q is deployed, but %w%s", d.Info.App, err, d.wayBack(log))
 	}
 	if d.where.Forward() != "" { // this call's port forwarding ends when it returns
-		address = endpoint.URL(d.Info, endpoint.Local(d.Info))
+		address = backend.ManagerURL(d.Info, backend.LocalHost(d.Info))
 	}
 	return Result{Info: d.Info, Dir: d.Dir, Address: address, Forward: d.where.Forward()}, nil
 }
@@ -125,7 +124,7 @@ func (d *deployer) bring(ctx context.Context, log release.Log, password string) 
 }
 
 // finish completes a deployment once all units answer, and calls then with the manager.
-func (d *deployer) finish(ctx context.Context, log release.Log, then func(context.Context, endpoint.Access) error, password string) error {
+func (d *deployer) finish(ctx context.Context, log release.Log, then func(context.Context, backend.Access) error, password string) error {
 	if err := d.where.Settle(ctx); err != nil {
 		return err
 	}

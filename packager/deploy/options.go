@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 )
@@ -36,9 +36,9 @@ type Options struct {
 	// Before is called with the manager of the running version if its password is known, and After with the new manager once
 	// all units answer. Back is called with the previous version's manager if a failed deployment was rolled back to it. Each
 	// may be nil.
-	Before func(context.Context, endpoint.Access)
-	After  func(context.Context, endpoint.Access) error
-	Back   func(context.Context, endpoint.Access) error
+	Before func(context.Context, backend.Access)
+	After  func(context.Context, backend.Access) error
+	Back   func(context.Context, backend.Access) error
 
 	// Kept is called after Before and returns data to store with the release that ran. Return receives that data when a
 	// rollback returns to the release. Either may be nil.

@@ -7,29 +7,29 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 )
 
 // Reach returns the address of the manager of a folder's application. On a cluster, a port is forwarded until done is called.
-func Reach(ctx context.Context, engine *client.Client, opts Options) (at endpoint.Access, done func(), err error) {
+func Reach(ctx context.Context, engine *client.Client, opts Options) (at backend.Access, done func(), err error) {
 	d, err := open(ctx, engine, opts)
 	if err != nil {
-		return endpoint.Access{}, nil, err
+		return backend.Access{}, nil, err
 	}
 	done = d.where.Close
 	host, err := d.where.Host(ctx)
 	if err != nil {
 		done()
-		return endpoint.Access{}, nil, fmt.Errorf("cannot find the manager of %q: %w", d.Info.App, err)
+		return backend.Access{}, nil, fmt.Errorf("cannot find the manager of %q: %w", d.Info.App, err)
 	}
 	password, err := output.ManagerPassword(d.Dir)
 	return d.access(host, password), done, err
 }
 
 // access returns access to the deployed application's manager at HOST:PORT.
-func (d *deployer) access(host, password string) endpoint.Access {
-	at := endpoint.New(d.Dir, d.Info, host, password)
+func (d *deployer) access(host, password string) backend.Access {
+	at := backend.NewAccess(d.Dir, d.Info, host, password)
 	at.Forward = d.where.Forward()
 	return at
 }

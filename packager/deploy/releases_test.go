@@ -20,7 +20,6 @@ import (
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -85,8 +84,8 @@ func TestAnUpgradeThatDoesNotComeUpIsTakenBack(t *testing.T) {
 		backs := 0
 		_, err := Up(t.Context(), nil, Options{
 			Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said, Keep: keep, By: "eve@shop",
-			After: func(context.Context, endpoint.Access) error { t.Error("it is said to be deployed"); return nil },
-			Back:  func(context.Context, endpoint.Access) error { backs++; return nil },
+			After: func(context.Context, backend.Access) error { t.Error("it is said to be deployed"); return nil },
+			Back:  func(context.Context, backend.Access) error { backs++; return nil },
 		})
 		id, failed := release.ID(dir)
 		if failed != nil {
@@ -190,7 +189,7 @@ func TestAnInterruptedRollbackIsResumed(t *testing.T) {
 		}
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	opts.After = func(ctx context.Context, _ endpoint.Access) error {
+	opts.After = func(ctx context.Context, _ backend.Access) error {
 		interrupt()
 		return ctx.Err()
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 )
 
 // recalling is the time limit for listing the replicas of the running version.
@@ -27,7 +26,7 @@ func (d *deployer) recall(ctx context.Context, password string) {
 	if err != nil {
 		return
 	}
-	code, body, err := d.Get(ctx, endpoint.URL(d.Info, host)+"/api/v1/node/", d.Info.Manager.User, password)
+	code, body, err := d.Get(ctx, backend.ManagerURL(d.Info, host)+"/api/v1/node/", d.Info.Manager.User, password)
 	var nodes []node
 	if err != nil || code != http.StatusOK || json.Unmarshal(body, &nodes) != nil {
 		return

@@ -8,7 +8,7 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -67,7 +67,7 @@ func (r *Running) Info() output.Info { return r.d.Info }
 
 // Nodes returns the toskosed nodes of the application packaged in a folder.
 func Nodes(dir string) ([]string, error) {
-	info, _, err := endpoint.ReadInfo(dir)
+	info, _, err := backend.ReadInfo(dir)
 	return info.Nodes, err
 }
 
@@ -89,10 +89,10 @@ func (r *Running) Folders() []string {
 }
 
 // Access returns the manager's address and the credentials currently in the folder.
-func (r *Running) Access(ctx context.Context) (endpoint.Access, error) {
+func (r *Running) Access(ctx context.Context) (backend.Access, error) {
 	host, err := r.d.where.Host(ctx)
 	if err != nil {
-		return endpoint.Access{}, err
+		return backend.Access{}, err
 	}
 	password, err := r.d.password()
 	return r.d.access(host, password), err

@@ -11,13 +11,13 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 )
 
 // CheckSecretsOf returns an error if an application cannot take over the secrets of a folder.
 func CheckSecretsOf(dir, app string) error {
-	info, _, err := endpoint.ReadInfo(dir)
+	info, _, err := backend.ReadInfo(dir)
 	switch {
 	case err != nil:
 		return err

@@ -14,7 +14,6 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
 	"github.com/toskose/toskose/packager/deploy/project"
-	"github.com/toskose/toskose/packager/mounted"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -100,7 +99,7 @@ func TestWhatContainersMountIsComparedWhereTheirFolderIsGone(t *testing.T) {
 	d := &deployer{Application: &backend.Application{Progress: &bytes.Buffer{}, Info: output.Info{App: "shop"}}, kind: Compose}
 	d.where = project.Of(&engine.Engine{Application: d.Application, System: system.Info{ID: "engine"}}, root)
 	before := packaged("old")
-	if _, err := mounted.Of(root, "engine", "shop").Take(before, false); err != nil {
+	if _, err := compose.MountedSecretsOf(root, "engine", "shop").Update(before, false); err != nil {
 		t.Fatal(err)
 	}
 	for password, refused := range map[string]bool{"old": false, "new": true} {

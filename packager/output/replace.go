@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/internal/files"
 )
 
 // UnfinishedRotation returns an error if a rotation of the folder's secrets is in progress or was interrupted.
@@ -159,7 +158,7 @@ func rename(dir string, suffixes map[string]string) error {
 			return err
 		}
 		if now := renamed(data, suffixes); !bytes.Equal(now, data) {
-			if err := files.Write(path, info.Mode().Perm(), now); err != nil {
+			if err := WriteFile(path, info.Mode().Perm(), now); err != nil {
 				return err
 			}
 		}
@@ -220,7 +219,7 @@ func Overwrite(path, text string) (err error) {
 
 // WriteSecret writes a file in the folder of secrets that no container mounts, with mode 0600.
 func WriteSecret(dir, name string, data []byte) error {
-	return files.Write(filepath.Join(dir, SecretsDir, name), 0o600, data)
+	return WriteFile(filepath.Join(dir, SecretsDir, name), 0o600, data)
 }
 
 // Netrc returns curl's netrc file with another password for the same machines.

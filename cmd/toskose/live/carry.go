@@ -13,7 +13,7 @@ import (
 
 	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
 // Carry preserves the goal of an application during a deployment: units store it, but can
@@ -49,7 +49,7 @@ func (c *Carry) Return(goal []byte) {
 
 // Before reads the state from the manager of the previous version. What it does not return
 // is not preserved.
-func (c *Carry) Before(ctx context.Context, at endpoint.Access) {
+func (c *Carry) Before(ctx context.Context, at backend.Access) {
 	manager, err := ClientOf(at)
 	var app client.App
 	if err == nil {
@@ -66,7 +66,7 @@ func (c *Carry) Before(ctx context.Context, at endpoint.Access) {
 }
 
 // After restores the lost state of the units at the new manager.
-func (c *Carry) After(ctx context.Context, at endpoint.Access) error {
+func (c *Carry) After(ctx context.Context, at backend.Access) error {
 	switch {
 	case at.Password == "" && c.Up:
 		return errors.New("components are not started: the manager's password is an external secret")
@@ -152,7 +152,7 @@ func (c *Carry) rollBack(ctx context.Context, manager *client.Client, now client
 
 // Back restores the lost state of the units at the previous version's manager when that version is
 // deployed again.
-func (c *Carry) Back(ctx context.Context, at endpoint.Access) error {
+func (c *Carry) Back(ctx context.Context, at backend.Access) error {
 	again := *c
 	again.Up = false
 	return again.After(ctx, at)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/cmd/toskose/live"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -48,11 +48,11 @@ func (k *kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, k.goal)
 }
 
-func (k *kept) access(t *testing.T) endpoint.Access {
+func (k *kept) access(t *testing.T) backend.Access {
 	t.Helper()
 	server := httptest.NewServer(k)
 	t.Cleanup(server.Close)
-	return endpoint.Access{Address: server.URL, User: "admin", Password: "pw"}
+	return backend.Access{Address: server.URL, User: "admin", Password: "pw"}
 }
 
 func api(state, instance string) string {
@@ -114,7 +114,7 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 		})
 	}
 	external := &live.Carry{Up: true}
-	if err := external.After(t.Context(), endpoint.Access{}); err == nil || !strings.Contains(err.Error(), "external") {
+	if err := external.After(t.Context(), backend.Access{}); err == nil || !strings.Contains(err.Error(), "external") {
 		t.Errorf("with an external password: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -47,7 +46,7 @@ func (a *Application) Get(ctx context.Context, url, user, password string) (code
 		req.SetBasicAuth(user, password)
 	}
 	if a.http == nil {
-		if a.http, err = endpoint.Client(a.Dir, a.Info); err != nil {
+		if a.http, err = ManagerClient(a.Dir, a.Info); err != nil {
 			return 0, nil, err
 		}
 	}

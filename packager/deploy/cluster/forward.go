@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 )
 
 // Host returns the address of the manager's forwarded port. A port is forwarded to one pod; Host forwards it again if that pod
@@ -64,6 +63,6 @@ func (c *Cluster) Close() {
 func (c *Cluster) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, backend.Patience)
 	defer cancel()
-	code, _, err := c.Get(ctx, endpoint.URL(c.Info, c.port.Address)+"/healthz", "", "")
+	code, _, err := c.Get(ctx, backend.ManagerURL(c.Info, c.port.Address)+"/healthz", "", "")
 	return err == nil && code == http.StatusOK
 }

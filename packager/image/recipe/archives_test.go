@@ -71,7 +71,7 @@ func writeContext(t *testing.T, what string, archive fs.FS, planned packager.Ima
 	i.Base.Ref = planned.Base
 	i.AddBinary(layer.NewTree([]layer.Entry{layer.Data("toskose/binary", 0o755, []byte("\x7fELF"))}))
 	i.AddFiles(files)
-	if err := i.WriteContext(t.Context(), io.Discard); err != nil {
+	if err := new(Folders).Write(t.Context(), i, t.TempDir()); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 	read := fstest.MapFS{}

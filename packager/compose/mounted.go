@@ -1,7 +1,4 @@
-// Package mounted manages the copies of secrets that the containers of a Compose application mount. The copies are at a path
-// of this machine that does not depend on the folder from which the application is deployed. Deploying from a different folder
-// therefore replaces no container, and the folder may be removed. The package starts no goroutine.
-package mounted
+package compose
 
 import (
 	"bytes"
@@ -15,70 +12,70 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/toskose/toskose/packager/compose"
-	"github.com/toskose/toskose/packager/internal/files"
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Secrets are the copies of an application's secrets for one engine.
-type Secrets struct{ dir string }
+// MountedSecrets are the copies of secrets that an application's containers mount on an engine. Their path does not depend on the
+// folder from which the application is deployed. Deploying from a different folder therefore replaces no container, and the
+// folder may be removed.
+type MountedSecrets struct{ dir string }
 
-// Of returns the copies of an application's secrets below root, the folder for all applications.
-func Of(root, engineID, app string) Secrets {
+// MountedSecretsOf returns the copies of an application's secrets below root, the folder for all applications.
+func MountedSecretsOf(root, engineID, app string) MountedSecrets {
 	engine := sha256.Sum256([]byte(engineID)) // an engine ID may contain colons
-	return Secrets{filepath.Join(root, hex.EncodeToString(engine[:6]), app)}
+	return MountedSecrets{filepath.Join(root, hex.EncodeToString(engine[:6]), app)}
 }
 
 const (
 	filesDir   = "secrets"
-	manifest   = "docker-compose.secrets.yml"
+	manifest   = "docker-secrets.yml"
 	folderFile = "folder" // contains the path of the folder that the secrets were copied from
 )
 
-// Refresh updates an application's copies with a folder's current secrets, for every engine whose copies come from that
+// RefreshMounted updates an application's copies with a folder's current secrets, for every engine whose copies come from that
 // folder.
-func Refresh(root, app, folder string) error {
+func RefreshMounted(root, app, folder string) error {
 	engines, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range engines {
-		err = errors.Join(err, Secrets{filepath.Join(root, e.Name(), app)}.Follow(folder))
+		err = errors.Join(err, MountedSecrets{filepath.Join(root, e.Name(), app)}.Follow(folder))
 	}
 	return err
 }
 
-// Take copies the secret files that a folder's manifest lists, and returns a Compose file that refers to the copies. Existing
+// Update copies the secret files that a folder's manifest lists, and returns a Compose file that refers to the copies. Existing
 // copies keep their inodes, because containers mount them. If own is true, a copy with a single reader belongs to that user,
 // which requires root; otherwise all users of the containers can read all copies.
-func (s Secrets) Take(folder string, own bool) (composeFile string, err error) {
-	sources, err := compose.SecretFiles(folder)
+func (s MountedSecrets) Update(folder string, own bool) (composeFile string, err error) {
+	sources, err := SecretFiles(folder)
 	if err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Join(s.dir, filesDir), 0o700); err != nil {
-		return "", fmt.Errorf("cannot make a folder for what containers mount: %w", err)
+		return "", fmt.Errorf("cannot create the folder of the secrets that containers mount: %w", err)
 	}
 	copies := map[string]string{}
 	for name, source := range sources {
 		copies[name] = s.file(name)
 		err := copyTo(copies[name], source.Path)
 		if err == nil && own {
-			err = giveTo(copies[name], source.User)
+			err = setOwner(copies[name], source.User)
 		}
 		if err != nil {
 			return "", fmt.Errorf("cannot copy secret %q: %w", name, err)
 		}
 	}
-	data, err := compose.WithSecretFiles(copies)
+	data, err := WithSecretFiles(copies)
 	if err != nil {
 		return "", err
 	}
-	if err := files.Write(filepath.Join(s.dir, folderFile), 0o600, []byte(folder)); err != nil {
+	if err := output.WriteFile(filepath.Join(s.dir, folderFile), 0o600, []byte(folder)); err != nil {
 		return "", err
 	}
 	path := filepath.Join(s.dir, manifest)
-	return path, files.Write(path, 0o600, data)
+	return path, output.WriteFile(path, 0o600, data)
 }
 
 // copyTo copies a file's content to path. An existing file is overwritten in place.
@@ -94,11 +91,11 @@ func copyTo(path, source string) error {
 	if err != nil {
 		return err
 	}
-	return files.Write(path, info.Mode().Perm(), data)
+	return output.WriteFile(path, info.Mode().Perm(), data)
 }
 
-// giveTo makes a file readable only by a user, given by ID. It does nothing if user is empty.
-func giveTo(path, user string) error {
+// setOwner makes a file readable only by a user, given by ID. It does nothing if user is empty.
+func setOwner(path, user string) error {
 	if user == "" {
 		return nil
 	}
@@ -111,8 +108,8 @@ func giveTo(path, user string) error {
 }
 
 // Follow updates the copies with the folder's current secrets, if the copies come from that folder.
-func (s Secrets) Follow(folder string) error {
-	names, sources, err := s.both(folder)
+func (s MountedSecrets) Follow(folder string) error {
+	names, sources, err := s.compare(folder)
 	if err != nil {
 		return err
 	}
@@ -128,8 +125,8 @@ func (s Secrets) Follow(folder string) error {
 
 // Differing returns the names of the secrets whose copies differ from the folder's secrets. It returns false if no copies
 // exist.
-func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
-	sources, err := compose.SecretFiles(folder)
+func (s MountedSecrets) Differing(folder string) (names []string, ok bool, err error) {
+	sources, err := SecretFiles(folder)
 	if err != nil {
 		return nil, false, err
 	}
@@ -153,9 +150,9 @@ func (s Secrets) Differing(folder string) (names []string, ok bool, err error) {
 	return slices.Compact(names), ok, nil
 }
 
-// Tidy removes copies that the manifest of their folder does not list.
-func (s Secrets) Tidy(folder string) error {
-	names, sources, err := s.both(folder)
+// RemoveUnused removes copies that the manifest of their folder does not list.
+func (s MountedSecrets) RemoveUnused(folder string) error {
+	names, sources, err := s.compare(folder)
 	if err != nil {
 		return err
 	}
@@ -170,47 +167,47 @@ func (s Secrets) Tidy(folder string) error {
 }
 
 // Remove removes all copies.
-func (s Secrets) Remove() error {
+func (s MountedSecrets) Remove() error {
 	if err := os.RemoveAll(s.dir); err != nil {
-		return fmt.Errorf("cannot remove the secrets that containers had mounted: %w", err)
+		return fmt.Errorf("cannot remove the secrets that containers mounted: %w", err)
 	}
-	s.leave()
+	s.removeEmptyFolders()
 	return nil
 }
 
-// leave removes empty folders.
-func (s Secrets) leave() {
+// removeEmptyFolders removes empty folders.
+func (s MountedSecrets) removeEmptyFolders() {
 	_ = os.Remove(s.dir)
 	_ = os.Remove(filepath.Dir(s.dir)) // empty if this was the engine's last application
 }
 
-// removeProbes removes the files of calls of Seen that were killed.
-func (s Secrets) removeProbes() {
+// removeProbes removes the files of calls of VisibleTo that were killed.
+func (s MountedSecrets) removeProbes() {
 	left, _ := filepath.Glob(filepath.Join(s.dir, ".seen.*")) // the pattern is valid
 	for _, path := range left {
 		_ = os.Remove(path) // a remaining file does no harm
 	}
 }
 
-// Seen reports whether by, called with a newly created file, sees that file.
-func (s Secrets) Seen(by func(path string) bool) bool {
+// VisibleTo reports whether sees returns true for a newly created file.
+func (s MountedSecrets) VisibleTo(sees func(path string) bool) bool {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return false
 	}
-	defer s.leave()
+	defer s.removeEmptyFolders()
 	s.removeProbes()
 	f, err := os.CreateTemp(s.dir, ".seen.*")
 	if err != nil {
 		return false
 	}
 	defer os.Remove(f.Name())
-	return f.Close() == nil && by(f.Name())
+	return f.Close() == nil && sees(f.Name())
 }
 
-func (s Secrets) file(name string) string { return filepath.Join(s.dir, filesDir, name) }
+func (s MountedSecrets) file(name string) string { return filepath.Join(s.dir, filesDir, name) }
 
-// both returns the names of the copies and the folder's secret files, or neither if the copies come from another folder.
-func (s Secrets) both(folder string) (names []string, sources map[string]compose.SecretFile, err error) {
+// compare returns the names of the copies and the folder's secret files, or neither if the copies come from another folder.
+func (s MountedSecrets) compare(folder string) (names []string, sources map[string]SecretFile, err error) {
 	from, err := os.ReadFile(filepath.Join(s.dir, folderFile))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(from) != folder {
 		return nil, nil, nil
@@ -225,6 +222,6 @@ func (s Secrets) both(folder string) (names []string, sources map[string]compose
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	sources, err = compose.SecretFiles(folder)
+	sources, err = SecretFiles(folder)
 	return names, sources, err
 }

@@ -22,32 +22,32 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// ownBinary is a static binary of Toskose's own, and where images have it.
-type ownBinary struct {
-	name string // of the file, and of the image that has it
+// binary is a static binary of Toskose that images contain.
+type binary struct {
+	name string // of the file, and of the image that consists of it
 	path string // in images
-	flag string // the flag with which the user selects another image for it
-	user string // of the image; empty: root
+	flag string // the flag with which the user selects an image that contains it
+	user string // that runs it; empty: root
 }
 
 var (
-	unitBinary    = ownBinary{"toskose-unit", packager.UnitPath, "--unit-image", ""}
-	managerBinary = ownBinary{"toskose-manager", packager.ManagerPath, "--manager-image", packager.ManagerUser}
+	unitBinary    = binary{"toskose-unit", packager.UnitPath, "--unit-image", ""}
+	managerBinary = binary{"toskose-manager", packager.ManagerPath, "--manager-image", packager.ManagerUser}
 )
 
-// own returns the layer with a Toskose binary: from the user's image; from a local binary, which
-// in the engine becomes the image of this version; or, without a local binary, from the image of
-// this version.
-func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v1.Platform) (layer.Tree, error) {
+// binaryTree returns the layer with a binary: from the image that the user selected; from a local
+// binary, which also becomes the engine's image of this version; or, without a local binary, from
+// the image of this version.
+func (b *Builder) binaryTree(ctx context.Context, bin binary, given string, platform v1.Platform) (layer.Tree, error) {
 	if given != "" {
 		f, err := b.bases.Find(ctx, given, platform)
 		if err != nil {
 			return nil, err
 		}
-		return ownFromImage(ctx, o, given, f)
+		return binaryFromImage(ctx, bin, given, f)
 	}
-	ref := o.name + ":" + imageTag(b.opts.Version)
-	file, looked, err := findBinary(b.opts.Binaries, o.name, platform.Architecture)
+	ref := bin.name + ":" + imageTag(b.opts.Version)
+	file, looked, err := findBinary(b.opts.Binaries, bin.name, platform.Architecture)
 	if err != nil {
 		return nil, err
 	}
@@ -57,29 +57,29 @@ func (b *Builder) own(ctx context.Context, o ownBinary, given string, platform v
 			return nil, fmt.Errorf("cannot read the binary: %w", err)
 		}
 		t := layer.NewTree([]layer.Entry{{
-			Name: strings.TrimPrefix(o.path, "/"), Mode: 0o755, Size: info.Size(),
+			Name: strings.TrimPrefix(bin.path, "/"), Mode: 0o755, Size: info.Size(),
 			Open: func() (io.ReadCloser, error) { return os.Open(file) },
 		}})
-		return t, b.keepOwn(ctx, o, ref, file, t, platform)
+		return t, b.storeBinary(ctx, bin, ref, file, t, platform)
 	}
 	f, err := b.local.Find(ctx, ref, platform)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find %q for %s: looked for %s, and for the image %q (%w); to get it, unpack a release archive of toskose, "+
 			"which has it beside toskose, or run `make install ARCHS=%s` in the source of toskose, or name an image that has it with %s",
-			o.name, platform, strings.Join(looked, ", "), ref, err, platform.Architecture, o.flag)
+			bin.name, platform, strings.Join(looked, ", "), ref, err, platform.Architecture, bin.flag)
 	}
-	return ownFromImage(ctx, o, ref, f)
+	return binaryFromImage(ctx, bin, ref, f)
 }
 
-// keepOwn makes an image of a binary alone, under this version's name, on the
-// engine that images go to. Another build of the same version replaces it.
-func (b *Builder) keepOwn(ctx context.Context, o ownBinary, ref, file string, t layer.Tree, platform v1.Platform) error {
+// storeBinary writes an image that consists of a binary to the engine, named after this version,
+// unless images go elsewhere. Another build of the same version replaces it.
+func (b *Builder) storeBinary(ctx context.Context, bin binary, ref, file string, t layer.Tree, platform v1.Platform) error {
 	if b.opts.Output != Engine || b.opts.Contexts != "" {
 		return nil
 	}
 	i := &recipe.Image{
 		Plan:     packager.Image{Name: ref, Labels: map[string]string{packager.LabelVersion: b.opts.Version}},
-		Platform: platform, Base: source.Scratch(platform), Entry: []string{o.path}, User: o.user, Trees: []layer.Tree{t},
+		Platform: platform, Base: source.Scratch(platform), Entry: []string{bin.path}, User: bin.user, Trees: []layer.Tree{t},
 	}
 	m, err := sink.Assemble(ref, platform, i.Base, i.Config(), []*layer.Layer{layer.New(ctx, b.temp, t, false)})
 	if err != nil {
@@ -97,22 +97,22 @@ func (b *Builder) keepOwn(ctx context.Context, o ownBinary, ref, file string, t 
 	return nil
 }
 
-func ownFromImage(ctx context.Context, o ownBinary, ref string, f *source.Image) (layer.Tree, error) {
-	r, err := f.File(ctx, strings.TrimPrefix(o.path, "/"))
+func binaryFromImage(ctx context.Context, bin binary, ref string, f *source.Image) (layer.Tree, error) {
+	r, err := f.File(ctx, strings.TrimPrefix(bin.path, "/"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("image %q has no %s", ref, o.path)
+		return nil, fmt.Errorf("image %q has no %s", ref, bin.path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s of image %q: %w", o.path, ref, err)
+		return nil, fmt.Errorf("cannot read %s of image %q: %w", bin.path, ref, err)
 	}
 	var data bytes.Buffer
 	if _, err := data.ReadFrom(r); err != nil {
-		return nil, fmt.Errorf("cannot read %s of image %q: %w", o.path, ref, err)
+		return nil, fmt.Errorf("cannot read %s of image %q: %w", bin.path, ref, err)
 	}
-	return layer.NewTree([]layer.Entry{layer.Data(strings.TrimPrefix(o.path, "/"), 0o755, data.Bytes())}), nil
+	return layer.NewTree([]layer.Entry{layer.Data(strings.TrimPrefix(bin.path, "/"), 0o755, data.Bytes())}), nil
 }
 
-// imageTag makes a tag of a version, which may have a "+".
+// imageTag returns a version as an image tag, without characters such as "+".
 func imageTag(version string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '.' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -129,7 +129,7 @@ func findBinary(folders []string, name, arch string) (path string, looked []stri
 		for _, file := range []string{name + "-linux-" + arch, name} {
 			path := filepath.Join(dir, file)
 			looked = append(looked, path)
-			why, err := unfit(path, arch)
+			why, err := unsuitable(path, arch)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 			case err != nil:
@@ -149,8 +149,8 @@ var machines = map[elf.Machine]string{
 	elf.EM_RISCV: "riscv64", elf.EM_PPC64: "ppc64le", elf.EM_S390: "s390x",
 }
 
-// unfit returns the reason why a file cannot be used in an image for an architecture, or "".
-func unfit(path, arch string) (why string, err error) {
+// unsuitable returns the reason why a file cannot be used in an image for an architecture, or "".
+func unsuitable(path, arch string) (why string, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -179,7 +179,7 @@ func (w *world) build(change func(*image.Options)) error {
 
 func (w *world) buildPlan(plan *packager.Plan, archive fs.FS, change func(*image.Options)) error {
 	opts := image.Options{
-		Version: "1", Builder: image.BuilderDirect, Binaries: []string{w.binaries}, Progress: w, Temp: w.t.TempDir(),
+		Version: "1", Binaries: []string{w.binaries}, Progress: w, Temp: w.t.TempDir(),
 		Platforms: []string{"linux/amd64"}, Output: image.Registry, Retry: time.Millisecond,
 	}
 	if change != nil {
@@ -618,7 +618,7 @@ func TestADryRunAsksNobody(t *testing.T) {
 	w := newWorld(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the registry is asked") })
 	})
-	opts := image.Options{Builder: image.BuilderDirect, Output: image.Layout("/no/where"), Push: true, Platforms: []string{"linux/arm64"}, Progress: w}
+	opts := image.Options{Output: image.Layout("/no/where"), Push: true, Platforms: []string{"linux/arm64"}, Progress: w}
 	b, err := image.New(nil, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -646,17 +646,14 @@ would name %[1]s/store:1 in manifests by its digest, if its registry knows one
 func TestOptionsThatExcludeEachOtherAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := map[string]image.Options{
-		`--builder "buildkit" is not one of docker, direct`: {Builder: "buildkit"},
-		`--pull "often" is not one of`:                      {Pull: "often"},
-		`--platform "arm64" is not linux/ARCH`:              {Platforms: []string{"arm64"}},
-		`--platform linux/arm64 is given twice`:             {Platforms: []string{"linux/arm64", "linux/arm64"}},
-		`an engine holds one platform`:                      {Builder: "direct", Platforms: []string{"linux/amd64", "linux/arm64"}},
-		`--builder docker builds on the engine`:             {Output: image.Registry, Bases: image.Engine},
-		`--builder docker takes bases from the engine`:      {Bases: image.Registry},
-		`--contexts builds no images`:                       {Contexts: "x", Push: true},
-		`--output-images registry already pushes`:           {Builder: "direct", Output: image.Registry, Push: true},
-		`--pull is for bases on the engine`:                 {Builder: "direct", Bases: image.Registry, Pull: "never"},
-		"":                                                  {Builder: "direct", Output: image.Layout("x"), Push: true, Platforms: []string{"linux/amd64", "linux/arm/v7"}},
+		`--pull "often" is not one of`:            {Pull: "often"},
+		`--platform "arm64" is not linux/ARCH`:    {Platforms: []string{"arm64"}},
+		`--platform linux/arm64 is given twice`:   {Platforms: []string{"linux/arm64", "linux/arm64"}},
+		`an engine holds one platform`:            {Platforms: []string{"linux/amd64", "linux/arm64"}},
+		`--contexts builds no images`:             {Contexts: "x", Push: true},
+		`--output-images registry already pushes`: {Output: image.Registry, Push: true},
+		`--pull is for bases on the engine`:       {Bases: image.Registry, Pull: "never"},
+		"":                                        {Output: image.Layout("x"), Push: true, Platforms: []string{"linux/amd64", "linux/arm/v7"}},
 	}
 	for want, opts := range tests {
 		_, err := image.New(nil, opts)

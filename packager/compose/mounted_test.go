@@ -1,4 +1,4 @@
-package mounted
+package compose
 
 import (
 	"os"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/toskose/toskose/internal/leak"
-	"github.com/toskose/toskose/packager/compose"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
@@ -22,7 +21,7 @@ func folder(t *testing.T, secrets map[string]string) string {
 		text += "  " + name + ":\n    name: shop_" + name + "_a1b2c3d4\n    file: ./secrets/" + name + "\n"
 		write(t, filepath.Join(dir, "secrets", name), value)
 	}
-	write(t, filepath.Join(dir, compose.LocalFile), text)
+	write(t, filepath.Join(dir, LocalFile), text)
 	return dir
 }
 
@@ -37,7 +36,7 @@ func write(t *testing.T, path, text string) {
 }
 
 // holds checks what a copy has, and returns its inode.
-func holds(t *testing.T, s Secrets, name, want string) uint64 {
+func holds(t *testing.T, s MountedSecrets, name, want string) uint64 {
 	t.Helper()
 	data, err := os.ReadFile(s.file(name))
 	if err != nil || string(data) != want {
@@ -53,10 +52,10 @@ func holds(t *testing.T, s Secrets, name, want string) uint64 {
 func TestContainersMountTheSameFilesWhicheverFolderIsDeployed(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	s := Of(root, "ABCD:EFGH", "shop")
+	s := MountedSecretsOf(root, "ABCD:EFGH", "shop")
 	first, second := folder(t, map[string]string{"web": "first", "db": "the same"}), folder(t, map[string]string{"web": "2nd", "db": "the same", "new": "n"})
 
-	file, err := s.Take(first, false)
+	file, err := s.Update(first, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,32 +63,32 @@ func TestContainersMountTheSameFilesWhicheverFolderIsDeployed(t *testing.T) {
 	if info, err := os.Stat(s.dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the folder of the copies is %v, %v", info.Mode(), err)
 	}
-	again, err := s.Take(second, false)
+	again, err := s.Update(second, false)
 	if err != nil || again != file {
 		t.Errorf("the second folder has the file %q, and the first %q: %v", again, file, err)
 	}
 	if holds(t, s, "web", "2nd") != web || holds(t, s, "db", "the same") != db {
 		t.Error("a file is another one, which containers that run do not see")
 	}
-	if all, err := compose.SecretFiles(second); err != nil || len(all) != 3 {
+	if all, err := SecretFiles(second); err != nil || len(all) != 3 {
 		t.Errorf("the folder's files are %v, %v", all, err)
 	}
 
 	write(t, filepath.Join(first, "secrets", "web"), "third")
-	if err := Refresh(root, "shop", first); err != nil || holds(t, s, "web", "2nd") != web {
+	if err := RefreshMounted(root, "shop", first); err != nil || holds(t, s, "web", "2nd") != web {
 		t.Errorf("what another folder holds is mounted: %v", err)
 	}
-	if _, err := s.Take(first, false); err != nil || holds(t, s, "web", "third") != web {
+	if _, err := s.Update(first, false); err != nil || holds(t, s, "web", "third") != web {
 		t.Error(err)
 	}
 	write(t, filepath.Join(first, "secrets", "web"), "4")
-	if err := Refresh(root, "shop", first); err != nil || holds(t, s, "web", "4") != web {
+	if err := RefreshMounted(root, "shop", first); err != nil || holds(t, s, "web", "4") != web {
 		t.Errorf("what the folder holds by now is not mounted: %v", err)
 	}
-	if err := s.Tidy(second); err != nil || holds(t, s, "new", "n") == 0 {
+	if err := s.RemoveUnused(second); err != nil || holds(t, s, "new", "n") == 0 {
 		t.Error(err)
 	}
-	if err := s.Tidy(first); err != nil {
+	if err := s.RemoveUnused(first); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(s.file("new")); !os.IsNotExist(err) {
@@ -106,16 +105,16 @@ func TestContainersMountTheSameFilesWhicheverFolderIsDeployed(t *testing.T) {
 func TestWithoutCopiesThereIsNothingToFollow(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	s := Of(root, "engine", "shop")
+	s := MountedSecretsOf(root, "engine", "shop")
 	for _, root := range []string{root, "/nowhere"} {
-		if err := Refresh(root, "shop", "/somewhere"); err != nil {
+		if err := RefreshMounted(root, "shop", "/somewhere"); err != nil {
 			t.Error(err)
 		}
 	}
 	if err := s.Follow("/nowhere"); err != nil {
 		t.Error(err)
 	}
-	if err := s.Tidy("/nowhere"); err != nil {
+	if err := s.RemoveUnused("/nowhere"); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
@@ -126,10 +125,10 @@ func TestWithoutCopiesThereIsNothingToFollow(t *testing.T) {
 func TestWhoeverIsAskedSeesAFileOfThatPlaceWhichIsGoneThen(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	s := Of(root, "engine", "shop")
+	s := MountedSecretsOf(root, "engine", "shop")
 	for _, answer := range []bool{true, false} {
 		there := false
-		if got := s.Seen(func(path string) bool {
+		if got := s.VisibleTo(func(path string) bool {
 			_, err := os.Stat(path)
 			there = err == nil
 			return answer
@@ -144,7 +143,7 @@ func TestWhoeverIsAskedSeesAFileOfThatPlaceWhichIsGoneThen(t *testing.T) {
 
 func TestADollarInAPathIsNoVariableOfCompose(t *testing.T) {
 	t.Parallel()
-	data, err := compose.WithSecretFiles(map[string]string{"web": "/home/a$b: c/web"})
+	data, err := WithSecretFiles(map[string]string{"web": "/home/a$b: c/web"})
 	const want = "version: \"3.7\"\nsecrets:\n    web:\n        file: \"/home/a$$b: c/web\"\n"
 	if err != nil || string(data) != want {
 		t.Errorf("it is\n%s\nwant\n%s\n%v", data, want, err)
@@ -153,12 +152,12 @@ func TestADollarInAPathIsNoVariableOfCompose(t *testing.T) {
 
 func TestAFolderWithOtherSecretsThanAreMountedIsTold(t *testing.T) {
 	t.Parallel()
-	s := Of(t.TempDir(), "engine", "shop")
+	s := MountedSecretsOf(t.TempDir(), "engine", "shop")
 	first, second := folder(t, map[string]string{"web": "first", "db": "the same"}), folder(t, map[string]string{"web": "2nd", "db": "the same", "new": "n"})
 	if names, ok, err := s.Differing(first); ok || names != nil || err != nil {
 		t.Errorf("without copies: %v, %v, %v", names, ok, err)
 	}
-	if _, err := s.Take(first, false); err != nil {
+	if _, err := s.Update(first, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(first); err != nil { // they run on
@@ -177,13 +176,13 @@ func TestACopyThatOneUserReadsBelongsToThatUser(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "secrets", "web"), "first")
-	write(t, filepath.Join(dir, compose.LocalFile), `version: "3.7"
+	write(t, filepath.Join(dir, LocalFile), `version: "3.7"
 secrets:
   web: {name: web, file: ./secrets/web}
   web.0: {name: web, file: ./secrets/web, x-toskose-user: "0"}
   web.65532: {name: web, file: ./secrets/web, x-toskose-user: "65532"}
 `)
-	s := Of(t.TempDir(), "engine", "shop")
+	s := MountedSecretsOf(t.TempDir(), "engine", "shop")
 	check := func(text string, owned bool) {
 		t.Helper()
 		for name, uid := range map[string]uint32{"web": 0, "web.0": 0, "web.65532": 65532} {
@@ -201,11 +200,11 @@ secrets:
 			}
 		}
 	}
-	if _, err := s.Take(dir, false); err != nil {
+	if _, err := s.Update(dir, false); err != nil {
 		t.Fatal(err)
 	}
 	check("first", false)
-	if _, err := s.Take(dir, true); err != nil {
+	if _, err := s.Update(dir, true); err != nil {
 		t.Fatal(err)
 	}
 	check("first", true)
@@ -222,9 +221,9 @@ secrets:
 // TestTheFileOfAKilledCommandIsRemoved by the next one that asks.
 func TestTheFileOfAKilledCommandIsRemoved(t *testing.T) {
 	t.Parallel()
-	s := Of(t.TempDir(), "engine", "shop")
+	s := MountedSecretsOf(t.TempDir(), "engine", "shop")
 	write(t, filepath.Join(s.dir, ".seen.123"), "")
-	if !s.Seen(func(string) bool { return true }) {
+	if !s.VisibleTo(func(string) bool { return true }) {
 		t.Error("it is not seen")
 	}
 	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {

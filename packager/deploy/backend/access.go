@@ -1,6 +1,4 @@
-// Package endpoint provides the address of an application's manager, the certificates that identify the manager, and the
-// credentials of its user.
-package endpoint
+package backend
 
 import (
 	"fmt"
@@ -65,23 +63,23 @@ func ReadInfo(dir string) (info output.Info, namespace string, err error) {
 	return cluster.Info, cluster.Namespace, nil
 }
 
-// Of returns access to the manager of the application that was packaged in a folder.
-func Of(dir string) (Access, error) {
+// AccessOf returns access to the manager of the application that was packaged in a folder.
+func AccessOf(dir string) (Access, error) {
 	info, namespace, err := ReadInfo(dir)
 	if err != nil {
 		return Access{}, err
 	}
 	password, err := output.ManagerPassword(dir)
-	at := New(dir, info, Local(info), password)
+	at := NewAccess(dir, info, LocalHost(info), password)
 	if namespace != "" {
 		at.Forward = kubectl.Cluster{Namespace: namespace}.ForwardLine(info.Manager.Service, info.Manager.Port)
 	}
 	return at, err
 }
 
-// New returns access to the manager at HOST:PORT of a folder's application. The password is empty if it is an external secret.
-func New(dir string, info output.Info, host, password string) Access {
-	at := Access{Address: URL(info, host), User: info.Manager.User, Password: password}
+// NewAccess returns access to the manager at HOST:PORT of a folder's application. The password is empty if it is an external secret.
+func NewAccess(dir string, info output.Info, host, password string) Access {
+	at := Access{Address: ManagerURL(info, host), User: info.Manager.User, Password: password}
 	if password != "" {
 		at.PasswordFile = output.ManagerPasswordFile(dir)
 	}
@@ -89,10 +87,10 @@ func New(dir string, info output.Info, host, password string) Access {
 	return at
 }
 
-// URL returns the URL of an application's manager at HOST:PORT.
-func URL(info output.Info, host string) string { return info.Manager.Scheme() + "://" + host }
+// ManagerURL returns the URL of an application's manager at HOST:PORT.
+func ManagerURL(info output.Info, host string) string { return info.Manager.Scheme() + "://" + host }
 
-// Local returns the manager's address on this machine: HOST:PORT.
-func Local(info output.Info) string {
+// LocalHost returns the manager's address on this machine: HOST:PORT.
+func LocalHost(info output.Info) string {
 	return net.JoinHostPort(info.Manager.Host(), strconv.Itoa(info.Manager.Port))
 }

@@ -1,4 +1,4 @@
-package endpoint
+package backend
 
 import (
 	"bytes"
@@ -108,8 +108,8 @@ func pin(config *tls.Config, file string) error {
 	return nil
 }
 
-// Client returns an HTTP client for the manager of a folder's application.
-func Client(dir string, info output.Info) (*http.Client, error) {
+// ManagerClient returns an HTTP client for the manager of a folder's application.
+func ManagerClient(dir string, info output.Info) (*http.Client, error) {
 	var at Access
 	at.trust(dir, info)
 	config, err := at.TLS()

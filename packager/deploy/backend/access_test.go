@@ -1,4 +1,4 @@
-package endpoint
+package backend
 
 import (
 	"crypto/rand"
@@ -59,7 +59,7 @@ func serving(t *testing.T, dir, service string) *httptest.Server {
 func TestOnlyTheApplicationsManagerIsToldThePassword(t *testing.T) {
 	t.Parallel()
 	dir := secured(t)
-	at, err := Of(dir)
+	at, err := AccessOf(dir)
 	if err != nil || at.Address != "https://localhost:10000" || at.Authority != output.AuthorityFile(dir) {
 		t.Fatalf("%+v, %v", at, err)
 	}
@@ -85,7 +85,7 @@ func TestOnlyTheApplicationsManagerIsToldThePassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if client, err = Client(dir, info); err != nil {
+	if client, err = ManagerClient(dir, info); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err = client.Get(serving(t, dir, "toskose-manager").URL); err != nil {
@@ -98,7 +98,7 @@ func TestOnlyTheApplicationsManagerIsToldThePassword(t *testing.T) {
 func TestAnotherAuthorityCountsForTheNextConnection(t *testing.T) {
 	t.Parallel()
 	dir, other := secured(t), secured(t)
-	at, err := Of(dir)
+	at, err := AccessOf(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package files
+package output
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func TestWhatAKilledProcessStagedIsRemoved(t *testing.T) {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := Write(filepath.Join(dir, "b"), 0o600, []byte("text")); err != nil {
+		if err := WriteFile(filepath.Join(dir, "b"), 0o600, []byte("text")); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(path); (err == nil) != stays {

@@ -1,5 +1,4 @@
-// Package files writes files atomically. It starts no goroutine.
-package files
+package output
 
 import (
 	"errors"
@@ -29,20 +28,19 @@ func Stage(path string, mode fs.FileMode, write func(*os.File) error) (staged st
 	return f.Name(), nil
 }
 
-// stagedBy is in the names of files that are staged, before the id of the process.
+// stagedBy precedes the process ID in the names of temporary files.
 const stagedBy = ".toskose-"
 
-var staged = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(stagedBy) + `([0-9]+)-[0-9]+$`)
+var stagedName = regexp.MustCompile(`^\..*` + regexp.QuoteMeta(stagedBy) + `([0-9]+)-[0-9]+$`)
 
-// removeAbandoned removes files that a process was staging when it was killed. What cannot be removed stays: the files are
-// in no one's way.
+// removeAbandoned removes the temporary files of processes that were killed. Errors are ignored: a remaining file does no harm.
 func removeAbandoned(dir string) {
 	all, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, f := range all {
-		m := staged.FindStringSubmatch(f.Name())
+		m := stagedName.FindStringSubmatch(f.Name())
 		if m == nil {
 			continue
 		}
@@ -52,17 +50,8 @@ func removeAbandoned(dir string) {
 	}
 }
 
-// Create writes a file with mode 0644.
-func Create(path string, write func(*os.File) error) error {
-	staged, err := Stage(path, 0o644, write)
-	if err != nil {
-		return err
-	}
-	return os.Rename(staged, path)
-}
-
-// Write creates a file with a mode, or replaces it.
-func Write(path string, mode fs.FileMode, data []byte) error {
+// WriteFile creates or replaces a file atomically, and syncs it.
+func WriteFile(path string, mode fs.FileMode, data []byte) error {
 	staged, err := Stage(path, mode, func(f *os.File) error {
 		if _, err := f.Write(data); err != nil {
 			return err
@@ -75,16 +64,19 @@ func Write(path string, mode fs.FileMode, data []byte) error {
 	return os.Rename(staged, path)
 }
 
-// Copy creates a file with the content of a reader.
-func Copy(path string, r io.Reader) error {
-	return Create(path, func(f *os.File) error {
+// CopyFile writes the content of a reader to a file with mode 0644 atomically, without a sync.
+func CopyFile(path string, r io.Reader) error {
+	staged, err := Stage(path, 0o644, func(f *os.File) error {
 		_, err := io.Copy(f, r)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return os.Rename(staged, path)
 }
 
-// MakeFolder creates a folder and its parents, and returns the created folders, the outermost
-// first.
+// MakeFolder creates a folder and its parents, and returns the created folders, the outermost first.
 func MakeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	for p := filepath.Clean(path); ; p = filepath.Dir(p) {
 		if _, err := os.Stat(p); err == nil || filepath.Dir(p) == p {
