@@ -41,7 +41,7 @@ func TestItIsSaidFirstWhatIsReplaced(t *testing.T) {
 		var said bytes.Buffer
 		d := &deployer{Application: &backend.Application{Dir: after, Progress: &said, Log: release.Log{{Release: was, Folder: before}}}, kind: kind, release: "new"}
 		d.Info.App = "shop"
-		d.sayChanges()
+		d.reportDifferences()
 		if said.String() != want {
 			t.Errorf("%s: it says\n%s\nwant\n%s", kind, said.String(), want)
 		}

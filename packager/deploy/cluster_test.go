@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -109,17 +108,16 @@ JSON
 ;;
 *port-forward*) echo "Forwarding from `+strings.TrimPrefix(manager.URL, "http://")+` -> 10000"; exec sleep 600 ;;`)
 	var said bytes.Buffer
-	var asked []backend.Access
+	var goal fakeGoal
 	result, err := Up(t.Context(), nil, Options{
 		Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said,
-		Before: func(_ context.Context, at backend.Access) { asked = append(asked, at) },
-		After:  func(_ context.Context, at backend.Access) error { asked = append(asked, at); return nil },
+		Goal: &goal,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := (backend.Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []backend.Access{at, at}) {
-		t.Errorf("asked at %+v", asked)
+	if at := (backend.Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(goal.managers, []backend.Access{at, at}) {
+		t.Errorf("asked at %+v", goal.managers)
 	}
 	info := output.Info{
 		App: "Shop", Version: "1", Nodes: []string{"backend", "frontend"},

@@ -28,12 +28,12 @@ func Releases(ctx context.Context, engine *client.Client, opts Options) (Deploye
 	if err != nil {
 		return Deployed{}, err
 	}
-	defer d.where.Close()
+	defer d.location.Close()
 	return d.deployed(ctx)
 }
 
 func (d *deployer) deployed(ctx context.Context) (Deployed, error) {
-	logs, err := d.where.Releases(ctx)
+	logs, err := d.observer.Releases(ctx)
 	if err != nil {
 		return Deployed{}, fmt.Errorf("cannot find what was deployed of %q: %w", d.Info.App, err)
 	}
@@ -47,8 +47,8 @@ func (d *deployer) deployed(ctx context.Context) (Deployed, error) {
 	return all, nil
 }
 
-// remember reads the log of earlier deployments and stores a copy of the folder's release.
-func (d *deployer) remember(ctx context.Context) error {
+// storeRelease reads the log of earlier deployments, stores a copy of the folder's release, and adds this deployment to the log.
+func (d *deployer) storeRelease(ctx context.Context) error {
 	before, err := d.deployed(ctx)
 	if err != nil {
 		return err
@@ -57,20 +57,18 @@ func (d *deployer) remember(ctx context.Context) error {
 	if d.release, err = release.ID(d.Dir); err != nil {
 		return err
 	}
+	d.next = d.Log.Begin(release.Record{Release: d.release, At: time.Now().UTC().Truncate(time.Second), By: d.opts.By, Folder: d.Dir, Kind: d.opts.kind})
 	return release.Keep(d.Dir, d.release)
 }
 
-// keepGoal stores the goal with the release that ran, for a rollback.
-func (d *deployer) keepGoal() error {
-	now, ok := d.Log.Current()
-	if !ok || now.Pending || now.Release == d.release || d.opts.Kept == nil {
-		return nil // the interrupted deployment has stored the goal already
-	}
-	return release.KeepGoal(now, d.opts.Kept())
+// reportChanges prints how this deployment differs from the running release, or why the difference is unknown.
+func (d *deployer) reportChanges(context.Context) error {
+	d.reportDifferences()
+	d.Say("%s: deploying %s", d.Info.App, d.location.Name())
+	return nil
 }
 
-// sayChanges prints how this deployment differs from the running release, or why the difference is unknown.
-func (d *deployer) sayChanges() {
+func (d *deployer) reportDifferences() {
 	now, ok := d.Log.Completed()
 	if !ok || now.Release == d.release {
 		return
@@ -98,9 +96,4 @@ func (d *deployer) sayChanges() {
 	if names := diff.Again(); len(names) > 0 {
 		d.Say("%s: components to be created, on volumes as they are now: %s", d.Info.App, strings.Join(names, ", "))
 	}
-}
-
-// record returns the record of this deployment.
-func (d *deployer) record() release.Record {
-	return release.Record{Release: d.release, At: time.Now().UTC().Truncate(time.Second), By: d.opts.By, Folder: d.Dir, Kind: d.opts.kind}
 }

@@ -84,8 +84,12 @@ func TestAnUpgradeThatDoesNotComeUpIsTakenBack(t *testing.T) {
 		backs := 0
 		_, err := Up(t.Context(), nil, Options{
 			Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said, Keep: keep, By: "eve@shop",
-			After: func(context.Context, backend.Access) error { t.Error("it is said to be deployed"); return nil },
-			Back:  func(context.Context, backend.Access) error { backs++; return nil },
+			Goal: &fakeGoal{restore: func(_ context.Context, undone bool) error {
+				if backs++; !undone {
+					t.Error("it is said to be deployed")
+				}
+				return nil
+			}},
 		})
 		id, failed := release.ID(dir)
 		if failed != nil {
@@ -142,14 +146,14 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 	if err := errors.Join(release.Keep(old.Folder, old.Release), release.KeepGoal(old, []byte("up, then"))); err != nil {
 		t.Fatal(err)
 	}
-	var goal string
-	opts.Return = func(kept []byte) { goal = string(kept) }
+	var goal fakeGoal
+	opts.Goal = &goal
 	result, err := Rollback(t.Context(), nil, opts)
 	if err != nil || result.Dir != old.Folder {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if goal != "up, then" {
-		t.Errorf("the goal of the release before is %q", goal)
+	if goal.loaded != "up, then" {
+		t.Errorf("the goal of the release before is %q", goal.loaded)
 	}
 	if diff := cmp.Diff([]string{"apply --kustomize " + old.Folder}, changes(calls())); diff != "" {
 		t.Error(diff)
@@ -189,15 +193,15 @@ func TestAnInterruptedRollbackIsResumed(t *testing.T) {
 		}
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	opts.After = func(ctx context.Context, _ backend.Access) error {
+	opts.Goal = &fakeGoal{restore: func(ctx context.Context, _ bool) error {
 		interrupt()
 		return ctx.Err()
-	}
+	}}
 	if result, err := Rollback(ctx, nil, opts); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	var said bytes.Buffer
-	opts.After, opts.Progress = nil, &said
+	opts.Goal, opts.Progress = nil, &said
 	result, err := Rollback(t.Context(), nil, opts)
 	if err != nil || result.Dir != second {
 		t.Errorf("the rollback is resumed in %q, want %q: %v", result.Dir, second, err)
@@ -215,7 +219,7 @@ func TestWhatTakesThePlaceOfAReleaseThatIsGoneSaysThatNobodyKnowsWhatChanges(t *
 	d, said := managed(t, &fakeBackend{}, nil)
 	gone := filepath.Join(t.TempDir(), "gone")
 	d.kind, d.release, d.Log = Compose, "now", release.Log{{Release: "before", Folder: gone, By: "ada@shop"}}
-	d.sayChanges()
+	d.reportDifferences()
 	want := "shop: release now takes the place of before, and what changes is not known: release before was deployed from \"" + gone + "\" by ada@shop, and cannot be read there: "
 	if !strings.HasPrefix(said.String(), want) {
 		t.Errorf("it says %q", said)
@@ -252,7 +256,7 @@ func TestWhatCannotBeDeployedAgainKeepsItsLog(t *testing.T) {
 	d.engine, d.opts.Target = docker, Compose
 	d.Log = release.Log{{Release: id, Folder: was}}
 	t.Setenv("PATH", t.TempDir()) // has no Compose
-	if err := d.again(t.Context(), d.Log[0]); !errors.Is(err, backend.ErrUntouched) {
+	if err := d.redeploy(t.Context(), d.Log[0]); !errors.Is(err, backend.ErrUntouched) {
 		t.Fatalf("it says %v", err)
 	}
 	if now, _ := release.ReadLog(was, "engine").Current(); now.Release != id {

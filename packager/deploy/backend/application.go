@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Application is the state that deploying shares with a back-end.
+// Application is the state that deploying shares with a platform.
 type Application struct {
 	Info     output.Info
 	Dir      string      // the folder that toskose packaged; may be empty if Named

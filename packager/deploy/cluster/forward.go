@@ -16,7 +16,7 @@ func (c *Cluster) Host(ctx context.Context) (string, error) {
 		return c.port.Address, nil
 	}
 	c.Close()
-	r, err := c.look(ctx)
+	r, err := c.observe(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -30,9 +30,9 @@ func (c *Cluster) Secrets(ctx context.Context) (backend.Suffixes, error) {
 	return all, nil
 }
 
-// Publish applies only the Secrets of the folder. Their names do not change, and pods see the new values after the kubelet's
+// PublishSecrets applies only the Secrets of the folder. Their names do not change, and pods see the new values after the kubelet's
 // next sync, within about a minute.
-func (c *Cluster) Publish(ctx context.Context) error {
+func (c *Cluster) PublishSecrets(ctx context.Context) error {
 	all, err := c.all.Output(ctx, "kustomize", c.Dir)
 	if err != nil {
 		return err

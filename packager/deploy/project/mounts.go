@@ -50,16 +50,16 @@ func (p *Project) sees(ctx context.Context, secrets compose.MountedSecrets) bool
 	})
 }
 
-// Settle removes secrets that no container mounts any more.
-func (p *Project) Settle(context.Context) error {
+// CleanUp removes secrets that no container mounts any more.
+func (p *Project) CleanUp(context.Context) error {
 	if secrets, ok := p.mounted(); ok {
 		return secrets.RemoveUnused(p.Dir)
 	}
 	return nil
 }
 
-// Publish makes the folder's current secrets visible to the containers.
-func (p *Project) Publish(context.Context) error {
+// PublishSecrets makes the folder's current secrets visible to the containers.
+func (p *Project) PublishSecrets(context.Context) error {
 	if secrets, ok := p.mounted(); ok {
 		return secrets.Follow(p.Dir)
 	}

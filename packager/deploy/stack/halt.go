@@ -41,7 +41,7 @@ func (s *Stack) Halt(parent context.Context) error {
 
 // pauseUpdates pauses updates in progress and returns all services.
 func (s *Stack) pauseUpdates(ctx context.Context) ([]swarm.Service, error) {
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (s *Stack) retryJobs(ctx context.Context, failed map[string]swarm.TaskSpec)
 	if len(failed) == 0 {
 		return nil
 	}
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return err
 	}

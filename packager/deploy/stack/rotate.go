@@ -27,7 +27,7 @@ type Service struct {
 
 // Services returns the stack's services that mount secrets.
 func (s *Stack) Services(ctx context.Context) ([]Service, error) {
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Stack) secret(ctx context.Context, name, value string) (id string, err 
 // Settled returns what the swarm still has to do for an updated service, or "" when all of its containers run and match its
 // specification. The error means that the update cannot complete.
 func (s *Stack) Settled(ctx context.Context, name string) (waits string, err error) {
-	services, tasks, err := s.look(ctx)
+	services, tasks, err := s.list(ctx)
 	if err != nil {
 		return err.Error(), nil //nolint:nilerr // retried until the timeout
 	}
@@ -221,7 +221,7 @@ func (s *Stack) Tidy(ctx context.Context, names map[string][]string) error {
 			old = append(old, compose.SecretName(s.Info.App, name, suffix))
 		}
 	}
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return err
 	}

@@ -210,7 +210,7 @@ func TestAnApplicationRunsWhoseContainersAreElsewhere(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[swarm.TaskState]bool{swarm.TaskStateRunning: true, swarm.TaskStateFailed: false} {
 		f := &fakeSwarm{services: []swarm.Service{mounts("backend")}, tasks: []swarm.Task{{ServiceID: "id-backend", DesiredState: swarm.TaskStateRunning, Status: swarm.TaskStatus{State: state}}}}
-		if before, err := f.stack(t).Before(t.Context()); err != nil || before.Running != want {
+		if before, err := f.stack(t).Existing(t.Context()); err != nil || before.Running != want {
 			t.Errorf("with a task that is %s: %+v, %v", state, before, err)
 		}
 	}

@@ -95,14 +95,14 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var said []string
-			carry := &live.Carry{Up: tt.up, Timeout: time.Minute, Say: func(line string) { said = append(said, line) }}
+			goal := &live.PreservedGoal{Up: tt.up, Timeout: time.Minute, Say: func(line string) { said = append(said, line) }}
 			if tt.before != nil {
-				carry.Before(t.Context(), tt.before.access(t))
+				goal.Read(t.Context(), tt.before.access(t))
 			}
 			if tt.then != "" {
-				carry.Return([]byte(tt.then))
+				goal.Load([]byte(tt.then))
 			}
-			if err := carry.After(t.Context(), tt.after.access(t)); err != nil {
+			if err := goal.Restore(t.Context(), tt.after.access(t), false); err != nil {
 				t.Fatal(err)
 			}
 			if asked := strings.Join(tt.after.asked, "\n"); asked != tt.asked {
@@ -113,8 +113,8 @@ func TestAGoalIsCarriedOverADeployment(t *testing.T) {
 			}
 		})
 	}
-	external := &live.Carry{Up: true}
-	if err := external.After(t.Context(), backend.Access{}); err == nil || !strings.Contains(err.Error(), "external") {
+	external := &live.PreservedGoal{Up: true}
+	if err := external.Restore(t.Context(), backend.Access{}, false); err == nil || !strings.Contains(err.Error(), "external") {
 		t.Errorf("with an external password: %v", err)
 	}
 }

@@ -18,34 +18,26 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// renewing is where nodes have new containers.
-type renewing struct {
-	backend.Backend
-	nodes map[string]bool
-}
-
-func (r renewing) Renewed() map[string]bool { return r.nodes }
-
 func TestAManagerThatStillShowsAContainerOfBeforeIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
-	d, _ := managed(t, &fakeBackend{}, func(w http.ResponseWriter, _ *http.Request) {
+	d, _ := managed(t, &fakeBackend{renewed: map[string]bool{"backend": true}}, func(w http.ResponseWriter, _ *http.Request) {
 		all := nodes("running", "running")
 		all[0].Replicas, all[2].Replicas = []replica{{Instance: "old"}}, []replica{{Instance: "stays"}}
-		if asked.Add(1) > 2 { // for recall, and before it has noticed
+		if asked.Add(1) > 2 { // for listReplicas, and before it has noticed
 			all[0].Replicas = []replica{{Instance: "new"}, {Instance: "old", Gone: time.Now()}}
 		}
 		reply(t, w, all)
 	})
-	d.replaces, d.where = true, renewing{d.where, map[string]bool{"backend": true}}
-	if _, err := d.bring(t.Context(), release.Log{}, "pw"); err != nil || asked.Load() != 3 {
+	d.kind, d.replaces, d.password = Compose, true, "pw"
+	if err := errors.Join(d.listReplicas(t.Context()), d.apply(t.Context()), d.waitForUnits(t.Context())); err != nil || asked.Load() != 3 {
 		t.Errorf("asked %d times: %v", asked.Load(), err)
 	}
 }
 
 func TestWhatIsGoneForGoodIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
-	lost := []backend.Failure{{Service: "service-of-web", Why: "somebody else has removed its container", Final: true}}
+	lost := []backend.Failure{{Service: "service-of-web", Why: "its container was removed by another program", Final: true}}
 	d, _ := managed(t, &fakeBackend{failed: lost}, func(w http.ResponseWriter, _ *http.Request) { reply(t, w, nodes("running", "stopped")) })
 	if _, err := d.wait(t.Context(), "admin", "pw"); err == nil || err.Error() != "service-of-web does not come up" {
 		t.Errorf("it ends with %v", err)
@@ -60,13 +52,13 @@ func TestWhereADeploymentCannotBeNotedNothingIsTouched(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(d.Dir, release.KeptDir), nil, 0o600); err != nil { // where a folder should be
 		t.Fatal(err)
 	}
-	d.where = project.Of(&engine.Engine{Application: d.Application, Docker: docker}, "")
+	d.use(project.Of(&engine.Engine{Application: d.Application, Docker: docker}, ""))
 	d.Log, d.release = release.Log{{Release: "before"}}, "now"
-	err := d.where.Up(t.Context(), release.Log{{Release: "now", Folder: d.Dir}})
+	_, err := d.applier.Apply(t.Context(), release.Log{{Release: "now", Folder: d.Dir}})
 	if !errors.Is(err, backend.ErrUntouched) {
 		t.Fatalf("it says %v", err)
 	}
-	if got := d.failed(t.Context(), err, backend.Earlier{Running: true}); !errors.Is(got, backend.ErrUntouched) || said.Len() > 0 {
+	if got := d.failedAfter(t.Context(), err, backend.Existing{Running: true}); !errors.Is(got, backend.ErrUntouched) || said.Len() > 0 {
 		t.Errorf("it says %v, %s", got, said)
 	}
 }
@@ -74,10 +66,11 @@ func TestWhereADeploymentCannotBeNotedNothingIsTouched(t *testing.T) {
 func TestWhatIsInterruptedSaysHowItGoesOn(t *testing.T) {
 	t.Parallel()
 	d, _ := managed(t, &fakeBackend{}, nil)
-	d.kind, d.Dir, d.Log, d.release = Compose, "shop-2", release.Log{{Release: "before"}}, "now"
+	d.kind, d.Dir, d.release = Compose, "shop-2", "now"
+	d.next = release.Log{{Release: "before"}}.Begin(release.Record{Release: "now"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := d.failed(ctx, ctx.Err(), backend.Earlier{Running: true})
+	err := d.failedAfter(ctx, ctx.Err(), backend.Existing{Running: true})
 	want := "cannot deploy \"shop\": context canceled\nit stays as it is: deploying the folder again resumes it\n`toskose deploy --rollback shop-2` goes back to release before"
 	if err == nil || err.Error() != want {
 		t.Errorf("it says %v", err)

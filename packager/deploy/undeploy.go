@@ -9,7 +9,6 @@ import (
 
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
-	"github.com/toskose/toskose/packager/release"
 )
 
 // Down removes an application that Up deployed.
@@ -18,7 +17,7 @@ func Down(ctx context.Context, docker *client.Client, opts Options) error {
 	if err != nil {
 		return err
 	}
-	ctx, unlock, err := d.exclude(ctx, false)
+	ctx, unlock, err := d.lock(ctx, false, d.sayLine)
 	if err != nil {
 		return fmt.Errorf("cannot undeploy %q: %w", d.Info.App, err)
 	}
@@ -38,43 +37,32 @@ func Down(ctx context.Context, docker *client.Client, opts Options) error {
 // down removes the running application and the documents that units store for the manager. It also removes the application's
 // volumes if Options.Volumes is set.
 func (d *deployer) down(ctx context.Context) error {
-	if d.otherwise != nil {
-		if err := d.otherwise(ctx); err != nil {
+	if d.removeComposed != nil {
+		if err := d.removeComposed(ctx); err != nil {
 			return err
 		}
 	}
-	left, err := d.where.Elsewhere(ctx, backend.Removal{Volumes: d.opts.Volumes, Images: d.opts.Images})
+	left, err := d.remover.RemoteResources(ctx, backend.Removal{Volumes: d.opts.Volumes, Images: d.opts.Images})
 	if err != nil {
 		return err
 	}
-	d.Say("%s: removing what runs %s", d.Info.App, d.where.Name())
-	if err := d.where.Down(ctx); err != nil {
+	d.Say("%s: removing what runs %s", d.Info.App, d.location.Name())
+	if err := d.remover.Down(ctx, nil); err != nil {
 		return err
 	}
-	if err := d.where.RemoveDocuments(ctx); err != nil {
-		return err
-	}
-	if err := d.note(nil); err != nil {
+	if err := d.remover.RemoveDocuments(ctx); err != nil {
 		return err
 	}
 	for _, line := range left {
 		d.Say("%s: %s", d.Info.App, line)
 	}
 	if d.opts.Volumes {
-		if err := d.where.RemoveVolumes(ctx); err != nil {
+		if err := d.remover.RemoveVolumes(ctx); err != nil {
 			return err
 		}
 	}
 	if d.opts.Images {
 		return engine.RemoveImages(ctx, d.engine, d.Application)
-	}
-	return nil
-}
-
-// note stores the log on back-ends that keep it outside the deployed resources.
-func (d *deployer) note(log release.Log) error {
-	if n, ok := d.where.(backend.Noter); ok {
-		return n.Note(log)
 	}
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Elsewhere lists the resources on other machines of the swarm, which only their own engines can remove.
-func (s *Stack) Elsewhere(ctx context.Context, gone backend.Removal) ([]string, error) {
-	_, tasks, err := s.look(ctx)
+// RemoteResources lists the resources on other machines of the swarm, which only their own engines can remove.
+func (s *Stack) RemoteResources(ctx context.Context, gone backend.Removal) ([]string, error) {
+	_, tasks, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}

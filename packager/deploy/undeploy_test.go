@@ -54,16 +54,16 @@ func TestWhatUnitsKeepGoesAlsoWhereVolumesStay(t *testing.T) {
 	documents, all := []string{"shop_api-documents"}, []string{"shop_api-documents", "shop_data", "shop_plain"}
 	for name, tt := range map[string]struct {
 		volumes bool
-		failed  *backend.Earlier // a deployment before which this was there; nil: it is undeployed
+		failed  *backend.Existing // a deployment before which this was there; nil: it is undeployed
 		want    []string
 	}{
 		"undeployed":                         {want: documents},
 		"undeployed with volumes":            {volumes: true, want: all},
-		"a deployment that failed":           {failed: &backend.Earlier{}, want: all},
-		"a deployment over volumes failed":   {failed: &backend.Earlier{Data: true}, want: documents},
-		"a deployment over documents failed": {failed: &backend.Earlier{Documents: true}, want: all[1:]},
-		"one over both failed":               {failed: &backend.Earlier{Data: true, Documents: true}},
-		"another version did not come up":    {failed: &backend.Earlier{Running: true}},
+		"a deployment that failed":           {failed: &backend.Existing{}, want: all},
+		"a deployment over volumes failed":   {failed: &backend.Existing{Data: true}, want: documents},
+		"a deployment over documents failed": {failed: &backend.Existing{Documents: true}, want: all[1:]},
+		"one over both failed":               {failed: &backend.Existing{Data: true, Documents: true}},
+		"another version did not come up":    {failed: &backend.Existing{Running: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +77,7 @@ func TestWhatUnitsKeepGoesAlsoWhereVolumesStay(t *testing.T) {
 				if err := d.down(t.Context()); err != nil || r.downs != 1 {
 					t.Errorf("taken down %d times: %v", r.downs, err)
 				}
-			} else if err := d.failed(t.Context(), io.ErrUnexpectedEOF, *tt.failed); !strings.HasPrefix(err.Error(), `cannot deploy "shop": unexpected EOF`) {
+			} else if err := d.failedAfter(t.Context(), io.ErrUnexpectedEOF, *tt.failed); !strings.HasPrefix(err.Error(), `cannot deploy "shop": unexpected EOF`) {
 				t.Error(err)
 			}
 			got := removed()

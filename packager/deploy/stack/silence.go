@@ -12,14 +12,14 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Unheard explains what to do if the swarm's virtual IPs do not work: a kernel without IPVS refuses connections to them or
+// ExplainSilence explains what to do if the swarm's virtual IPs do not work: a kernel without IPVS refuses connections to them or
 // drops them, and the engine reports no error.
-func (s *Stack) Unheard(ctx context.Context) error {
+func (s *Stack) ExplainSilence(ctx context.Context) error {
 	manager := s.Info.Manager
 	if manager.Publish == compose.PublishHost {
 		return nil
 	}
-	services, tasks, err := s.look(ctx)
+	services, tasks, err := s.list(ctx)
 	if err != nil || !s.runs(manager.Service, services, tasks) {
 		return nil //nolint:nilerr // retried until the timeout
 	}

@@ -24,16 +24,16 @@ func (p *Project) Releases(ctx context.Context) (map[string]release.Log, error) 
 }
 
 // Record writes the log.
-func (p *Project) Record(_ context.Context, log release.Log) error { return p.Note(log) }
+func (p *Project) Record(_ context.Context, log release.Log) error { return p.writeLog(log) }
 
-// Note writes the log into every folder that the old or new log names: a container that was not replaced may have been started
+// writeLog writes the log into every folder that the old or new log names: a container that was not replaced may have been started
 // from any of them. If the deployed folder cannot be written, the other folders are not changed.
-func (p *Project) Note(log release.Log) error {
+func (p *Project) writeLog(log release.Log) error {
 	if p.Dir == "" { // the application was opened without its folder
 		return nil
 	}
 	if err := release.WriteLog(p.Dir, p.System.ID, log); err != nil {
-		return fmt.Errorf("cannot note what is deployed: %w", err)
+		return fmt.Errorf("cannot write the log of releases: %w", err)
 	}
 	folders := map[string]bool{}
 	for _, r := range append(release.ReadLog(p.Dir, p.System.ID), log...) {

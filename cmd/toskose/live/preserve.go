@@ -16,59 +16,64 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Carry preserves the goal of an application during a deployment: units store it, but can
-// lose it with their containers.
-type Carry struct {
+// PreservedGoal preserves the goal of an application during a deployment: units store it, but can
+// lose it with their containers. It implements deploy.Goal.
+type PreservedGoal struct {
 	Up      bool // start all components afterwards, and wait for them
 	Timeout time.Duration
 	Say     func(line string)
 
-	goal client.Goal // before
-	app  client.App  // before
-	then client.Goal // of the release to roll back to, when it was replaced
+	before client.Goal // of the previous version
+	app    client.App  // state of the previous version
+	saved  client.Goal // of the release to roll back to, when it was replaced
 }
 
-// Kept returns the goal of the previous version; nil: none, or it is not known.
-func (c *Carry) Kept() []byte {
-	if c.goal.None() {
+// Saved returns the goal of the previous version; nil: none, or it is unknown.
+func (g *PreservedGoal) Saved() []byte {
+	if g.before.None() {
 		return nil
 	}
-	goal, err := json.Marshal(client.Goal{State: c.goal.State, States: c.goal.States, By: c.goal.By, At: c.goal.At})
+	goal, err := json.Marshal(client.Goal{State: g.before.State, States: g.before.States, By: g.before.By, At: g.before.At})
 	if err != nil {
 		return nil
 	}
 	return goal
 }
 
-// Return restores a goal that Kept returned when the release was replaced.
-func (c *Carry) Return(goal []byte) {
-	if err := json.Unmarshal(goal, &c.then); err != nil {
-		c.then = client.Goal{}
+// Load takes a goal that Saved returned when the release was replaced.
+func (g *PreservedGoal) Load(goal []byte) {
+	if err := json.Unmarshal(goal, &g.saved); err != nil {
+		g.saved = client.Goal{}
 	}
 }
 
-// Before reads the state from the manager of the previous version. What it does not return
-// is not preserved.
-func (c *Carry) Before(ctx context.Context, at backend.Access) {
+// Read reads the goal and the state from the manager of the previous version.
+func (g *PreservedGoal) Read(ctx context.Context, at backend.Access) {
 	manager, err := ClientOf(at)
 	var app client.App
 	if err == nil {
 		app, err = manager.App(ctx)
 	}
 	if err == nil {
-		c.goal, err = manager.Goal(ctx)
+		g.before, err = manager.Goal(ctx)
 	}
 	if err != nil {
-		c.Say("the previous goal is not known: " + visible.Text(err.Error()))
+		g.Say("the previous goal is not known: " + visible.Text(err.Error()))
 		return
 	}
-	c.app = app
+	g.app = app
 }
 
-// After restores the lost state of the units at the new manager.
-func (c *Carry) After(ctx context.Context, at backend.Access) error {
+// Restore restores the goal at the deployed version's manager if the units have lost it. If the deployment was undone, it
+// starts no components.
+func (g *PreservedGoal) Restore(ctx context.Context, at backend.Access, undone bool) error {
+	if undone {
+		again := *g
+		again.Up = false
+		g = &again
+	}
 	switch {
-	case at.Password == "" && c.Up:
+	case at.Password == "" && g.Up:
 		return errors.New("components are not started: the manager's password is an external secret")
 	case at.Password == "":
 		return nil
@@ -77,47 +82,47 @@ func (c *Carry) After(ctx context.Context, at backend.Access) error {
 	if err != nil {
 		return err
 	}
-	now, err := c.settled(ctx, manager)
-	if err != nil && c.goal.Revision == "" && !c.Up {
-		c.Say("the goal is not known: " + visible.Text(err.Error()))
+	now, err := g.settled(ctx, manager)
+	if err != nil && g.before.Revision == "" && !g.Up {
+		g.Say("the goal is not known: " + visible.Text(err.Error()))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if now, err = c.restore(ctx, manager, now); err != nil {
+	if now, err = g.restore(ctx, manager, now); err != nil {
 		return err
 	}
-	app, err := c.found(ctx, manager)
+	app, err := g.found(ctx, manager)
 	if err != nil {
 		return err
 	}
-	if anew := emptied(c.app, app); len(anew) > 0 {
+	if anew := emptied(g.app, app); len(anew) > 0 {
 		how := "run toskose up"
-		if c.Up || !now.None() {
+		if g.Up || !now.None() {
 			how = "the goal does that"
 		}
-		c.Say(fmt.Sprintf("in new containers, to be created again: %s; %s", strings.Join(anew, ", "), how))
+		g.Say(fmt.Sprintf("in new containers, to be created again: %s; %s", strings.Join(anew, ", "), how))
 	}
-	if !c.Up {
-		return c.rollBack(ctx, manager, now)
+	if !g.Up {
+		return g.rollBack(ctx, manager, now)
 	}
 	if now, _, err = manager.SetGoal(ctx, "up", nil); err != nil {
 		return err
 	}
 	for _, note := range now.Notes {
-		c.Say("warning: " + visible.Text(note))
+		g.Say("warning: " + visible.Text(note))
 	}
-	return AwaitGoal(ctx, manager, c.Timeout, c.Say)
+	return AwaitGoal(ctx, manager, g.Timeout, g.Say)
 }
 
-// finding is how long a manager may take to find containers without a unit.
-const finding = 5 * time.Second
+// findTimeout is how long a manager may take to find containers without a unit.
+const findTimeout = 5 * time.Second
 
 // found returns the application once the manager has found all containers that have no
 // unit: until then it refuses operations that require one.
-func (c *Carry) found(ctx context.Context, manager *client.Client) (app client.App, err error) {
-	waiting, cancel := context.WithTimeout(ctx, finding)
+func (g *PreservedGoal) found(ctx context.Context, manager *client.Client) (app client.App, err error) {
+	waiting, cancel := context.WithTimeout(ctx, findTimeout)
 	defer cancel()
 	away := func(n client.Node) bool { return n.Kind == "standalone" && n.State != "running" }
 	err = client.Await(waiting, func(ctx context.Context) (bool, error) {
@@ -132,75 +137,67 @@ func (c *Carry) found(ctx context.Context, manager *client.Client) (app client.A
 	}
 	for _, n := range app.Nodes {
 		if away(n) {
-			c.Say(visible.Text(fmt.Sprintf("warning: %s: %s; %s", n.Name, n.State, n.Why)))
+			g.Say(visible.Text(fmt.Sprintf("warning: %s: %s; %s", n.Name, n.State, n.Why)))
 		}
 	}
 	return app, nil
 }
 
 // rollBack sets the goal of the release that is restored, if it is another one.
-func (c *Carry) rollBack(ctx context.Context, manager *client.Client, now client.Goal) error {
-	if c.then.None() || c.then.State == now.State && maps.Equal(c.then.States, now.States) {
+func (g *PreservedGoal) rollBack(ctx context.Context, manager *client.Client, now client.Goal) error {
+	if g.saved.None() || g.saved.State == now.State && maps.Equal(g.saved.States, now.States) {
 		return nil
 	}
-	if _, _, err := manager.SetGoal(ctx, c.then.State, c.then.States); err != nil {
+	if _, _, err := manager.SetGoal(ctx, g.saved.State, g.saved.States); err != nil {
 		return fmt.Errorf("cannot restore the goal of the release: %w", err)
 	}
-	c.Say("the goal of this release is restored: " + named(c.then))
+	g.Say("the goal of this release is restored: " + named(g.saved))
 	return nil
 }
 
-// Back restores the lost state of the units at the previous version's manager when that version is
-// deployed again.
-func (c *Carry) Back(ctx context.Context, at backend.Access) error {
-	again := *c
-	again.Up = false
-	return again.After(ctx, at)
-}
-
-// asking is how long a new manager waits for the goal of all units, before more than half
+// goalTimeout is how long a new manager waits for the goal of all units, before more than half
 // of them are enough.
-const asking = 30 * time.Second
+const goalTimeout = 30 * time.Second
 
 // settled returns the goal that a manager knows once the units have responded.
-func (c *Carry) settled(ctx context.Context, manager *client.Client) (g client.Goal, err error) {
-	ctx, cancel := context.WithTimeout(ctx, asking+10*time.Second)
+func (g *PreservedGoal) settled(ctx context.Context, manager *client.Client) (goal client.Goal, err error) {
+	ctx, cancel := context.WithTimeout(ctx, goalTimeout+10*time.Second)
 	defer cancel()
 	err = client.Await(ctx, func(ctx context.Context) (bool, error) {
 		now, err := manager.Goal(ctx)
 		if err == nil {
-			g = now
+			goal = now
 		}
 		return now.Acting, err
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // not enough units respond: their goal applies when they do
 	}
-	return g, err
+	return goal, err
 }
 
 // restore restores the previous goal, unless units have it or a newer one.
-func (c *Carry) restore(ctx context.Context, manager *client.Client, now client.Goal) (client.Goal, error) {
-	if c.goal.Revision == "" {
+func (g *PreservedGoal) restore(ctx context.Context, manager *client.Client, now client.Goal) (client.Goal, error) {
+	if g.before.Revision == "" {
 		if now.Revision != "" && !now.None() {
-			c.Say("units still have a goal: " + named(now))
+			g.Say("units still have a goal: " + named(now))
 		}
 		return now, nil
 	}
-	if now.Revision == c.goal.Revision {
+	if now.Revision == g.before.Revision {
 		return now, nil
 	}
-	holds, kept, err := manager.RestoreGoal(ctx, c.goal)
+	holds, kept, err := manager.RestoreGoal(ctx, g.before)
 	switch {
 	case err != nil:
 		return now, fmt.Errorf("cannot restore the goal: %w", err)
-	case !sameGoal(holds, c.goal):
-		c.Say("units have a newer goal: " + named(holds))
+	case !sameGoal(holds, g.before):
+		g.Say("units have a newer goal: " + named(holds))
 	case holds.Revision == now.Revision: // as a later revision
 	case !kept:
-		c.Say("the goal is restored, but not yet stored by more than half of the replicas: " + named(holds))
+		g.Say("the goal is restored, but not yet stored by more than half of the replicas: " + named(holds))
 	default:
-		c.Say("the goal is restored: " + named(holds))
+		g.Say("the goal is restored: " + named(holds))
 	}
 	return holds, nil
 }

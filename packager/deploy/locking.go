@@ -8,17 +8,13 @@ import (
 	"github.com/toskose/toskose/packager/lock"
 )
 
-// exclude acquires the application's lock, unless the calling command holds it. The returned context is canceled when the lock
-// is lost. If first is set, the application may not exist yet.
-func (d *deployer) exclude(ctx context.Context, first bool) (context.Context, func(), error) {
-	return d.excludeSaying(ctx, first, func(line string) { d.Say("%s", line) })
-}
-
-func (d *deployer) excludeSaying(ctx context.Context, first bool, say func(string)) (context.Context, func(), error) {
+// lock acquires the application's lock, unless the calling command holds it, and reports through say while it waits. The returned
+// context is canceled when the lock is lost. If first is set, the application may not exist yet.
+func (d *deployer) lock(ctx context.Context, first bool, say func(line string)) (context.Context, func(), error) {
 	if d.held = d.opts.held; d.held != nil {
 		return ctx, func() {}, nil
 	}
-	held, err := lock.Acquire(ctx, d.where.Lock(first), lock.Options{
+	held, err := lock.Acquire(ctx, d.location.Lock(first), lock.Options{
 		App: d.Info.App, Owner: d.opts.By, Command: d.opts.Command, Intent: d.opts.kind, Steal: d.opts.StealLock, Say: say,
 	})
 	switch {
@@ -28,12 +24,15 @@ func (d *deployer) excludeSaying(ctx context.Context, first bool, say func(strin
 		return nil, nil, err
 	}
 	d.held = held
-	holding, cancel := held.While(ctx)
-	return holding, func() {
+	locked, cancel := held.While(ctx)
+	return locked, func() {
 		held.Release(ctx)
 		cancel()
 	}, nil
 }
+
+// sayLine prints a progress line.
+func (d *deployer) sayLine(line string) { d.Say("%s", line) }
 
 // whileLocked returns a context that is canceled only when the lock is lost.
 func (d *deployer) whileLocked(ctx context.Context) (context.Context, context.CancelFunc) {

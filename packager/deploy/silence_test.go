@@ -50,7 +50,9 @@ func swarmOf(t *testing.T, publish string, task swarm.Task) *deployer {
 		Progress: io.Discard,
 	}
 	on := stack.Of(&engine.Engine{Application: app, Docker: docker, System: system.Info{Swarm: swarm.Info{NodeID: "node"}}})
-	return &deployer{Application: app, opts: Options{Timeout: time.Minute}, where: published{on, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}}
+	d := &deployer{Application: app, opts: Options{Timeout: time.Minute}, explainSilence: on.ExplainSilence}
+	d.use(published{on, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
+	return d
 }
 
 func TestASwarmWhoseVirtualIPsDoNotAnswerSaysWhichFlagsHelp(t *testing.T) {
@@ -73,16 +75,16 @@ func TestASwarmWhoseVirtualIPsDoNotAnswerSaysWhichFlagsHelp(t *testing.T) {
 		"it is not healthy yet":    swarmOf(t, compose.PublishIngress, starting),
 	} {
 		_, _, err := d.ask(t.Context(), "admin", "pw")
-		if why := d.unheard(t.Context(), err); err == nil || why != nil {
+		if why := d.unreachable(t.Context(), err); err == nil || why != nil {
 			t.Errorf("%s: %v", name, why)
 		}
 	}
 	d = swarmOf(t, compose.PublishIngress, up)
-	if why := d.unheard(t.Context(), unexpected("http://m", http.StatusBadGateway, nil)); why != nil {
+	if why := d.unreachable(t.Context(), unexpected("http://m", http.StatusBadGateway, nil)); why != nil {
 		t.Errorf("although something answers: %v", why)
 	}
-	d.where = &fakeBackend{}
-	if why := d.unheard(t.Context(), &net.OpError{Op: "dial", Err: net.ErrClosed}); why != nil {
+	d.explainSilence = nil
+	if why := d.unreachable(t.Context(), &net.OpError{Op: "dial", Err: net.ErrClosed}); why != nil {
 		t.Errorf("without a swarm: %v", why)
 	}
 }
