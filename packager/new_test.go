@@ -319,7 +319,7 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 	app.Nodes[2].Image = spec.Image{Kind: spec.ImageFileService, Name: "store/Dockerfile.prod"}
 	plan := func(yml string) (*packager.Plan, error) {
 		target := packager.TargetOf(app)
-		cfg, err := config.Decode("toskose.yml", []byte(yml), &target)
+		cfg, err := config.Parse("toskose.yml", []byte(yml)).Check(&target)
 		if err != nil {
 			return nil, err
 		}

@@ -159,7 +159,8 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
-	applyConfigs(&opts, configs)
+	file := readConfig(configs)
+	file.apply(&opts)
 	opts.Places = tosca.Places{}
 	how.Places = opts.Places
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
@@ -171,7 +172,7 @@ func makePlan(ctx context.Context, env environment, engine engineFlags, archive 
 	}
 	app.Name = cmp.Or(name, app.Name)
 	target := packager.TargetOf(app)
-	cfg, err := readConfig(configs, &target)
+	cfg, err := file.check(&target)
 	if err != nil {
 		return nil, err
 	}

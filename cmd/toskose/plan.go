@@ -193,7 +193,8 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		return nil, cli.Unopened(err)
 	}
 	defer archive.Close()
-	applyConfigs(&opts, configs)
+	file := readConfig(configs)
+	file.apply(&opts)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return nil, err
@@ -202,7 +203,7 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		fmt.Fprintln(env.streams().Err, diagnostics.Error())
 	}
 	target := packager.TargetOf(app)
-	cfg, err := readConfig(configs, &target)
+	cfg, err := file.check(&target)
 	return packager.Configured(app, cfg), err
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"regexp"
@@ -39,11 +40,13 @@ func ParseDuration(text string) time.Duration {
 // Signal returns the name of a signal without SIG, in capitals.
 func Signal(text string) string { return strings.TrimPrefix(strings.ToUpper(text), "SIG") }
 
-// house moves the components that stand at the top into their containers.
-func (c *Config) house(target *Target) {
+// moveComponents moves the components at the top level into their nodes. It does not change the maps of c.
+func (c *Config) moveComponents(target *Target) {
+	c.Nodes = maps.Clone(c.Nodes)
 	for name, component := range c.Components {
 		at := target.Components[name].Node
 		n := c.Nodes[at]
+		n.Components = maps.Clone(n.Components)
 		if n.Components == nil {
 			n.Components = map[string]Component{}
 		}

@@ -194,7 +194,7 @@ toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.fi
 			t.Parallel()
 			to := target()
 			to.Volumes, to.Values = []string{"data"}, []string{"api.token"}
-			_, err := config.Decode("toskose.yml", []byte(test.text), &to)
+			_, err := config.Parse("toskose.yml", []byte(test.text)).Check(&to)
 			var problems config.Problems
 			if !errors.As(err, &problems) {
 				t.Fatalf("error %v", err)
@@ -208,7 +208,7 @@ toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.fi
 
 func TestPasswordsAreNotInMessages(t *testing.T) {
 	t.Parallel()
-	_, err := config.Decode("toskose.yml", []byte("manager: {password: {hush: hush2}, secret_key: [hush3]}\nnodes: {a: {password: \"hush4\\n\"}}\n"), nil)
+	_, err := config.Parse("toskose.yml", []byte("manager: {password: {hush: hush2}, secret_key: [hush3]}\nnodes: {a: {password: \"hush4\\n\"}}\n")).Check(nil)
 	if err == nil || strings.Contains(err.Error(), "hush") {
 		t.Errorf("error %v", err)
 	}
@@ -218,7 +218,7 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "# nothing\n", "nodes:\nmanager:\n", "---\n"} {
 		to := target()
-		cfg, err := config.Decode("toskose.yml", []byte(text), &to)
+		cfg, err := config.Parse("toskose.yml", []byte(text)).Check(&to)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -255,7 +255,7 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 func TestCompletionChangesNothingThatIsThere(t *testing.T) {
 	t.Parallel()
 	to := target()
-	cfg, err := config.Decode("toskose.yml", []byte(`
+	cfg, err := config.Parse("toskose.yml", []byte(`
 nodes:
   frontend: {port: 9002, alias: web, user: eve, password: 0123, log_level: debug, docker: {name: reg:5000/a/b, tag: 1.10, registry_password: p, base_image: x, base_tag: 3}}
   backend:
@@ -272,7 +272,7 @@ nodes:
         requirements: {db: {while_away: down}}
         operations: {own.push: {kind: start, states: [running], timeout: 5m, attempts: 1, user: root}}
 manager: {port: 9003, mode: testing, goal: up, secret_key: k, password: pw}
-`), &to)
+`)).Check(&to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestTheEncodedFileHoldsNoSecretAndReadsBack(t *testing.T) {
 	if err != nil || strings.Contains(string(data), "hush") {
 		t.Fatalf("error %v, text:\n%s", err, data)
 	}
-	back, err := config.Decode("toskose.yml", data, nil)
+	back, err := config.Parse("toskose.yml", data).Check(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func TestAComponentMayBeConfiguredWithoutItsContainer(t *testing.T) {
 	t.Parallel()
 	to := target()
 	decode := func(text string) config.Config {
-		cfg, err := config.Decode("toskose.yml", []byte(text), &to)
+		cfg, err := config.Parse("toskose.yml", []byte(text)).Check(&to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +367,7 @@ func FuzzDecodeGivesAProblemOrAConfiguration(f *testing.F) {
 	f.Add("nodes: &n {x: *n}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		to := target()
-		cfg, err := config.Decode("f", []byte(text), &to)
+		cfg, err := config.Parse("f", []byte(text)).Check(&to)
 		var problems config.Problems
 		if err != nil && !errors.As(err, &problems) {
 			t.Fatalf("error %T", err)

@@ -13,21 +13,32 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Decode reads a toskose.yml strictly and reports all of its problems at once,
-// as Problems, which call it file. With a target it also checks the names of
-// nodes and conflicts with the application.
-func Decode(file string, data []byte, target *Target) (Config, error) {
-	d := &decoder{file: file, at: map[string]position{}, bad: map[string]bool{}}
-	var cfg Config
-	if root := d.parse(data); root != nil {
-		d.value(root, reflect.ValueOf(&cfg).Elem(), "")
+// File is a toskose.yml as it is written.
+type File struct {
+	cfg     Config
+	decoded decoder // with the problems of syntax and types
+}
+
+// Parse decodes a toskose.yml strictly. Check returns its problems, which call it file.
+func Parse(file string, data []byte) *File {
+	f := &File{decoded: decoder{file: file, at: map[string]position{}, bad: map[string]bool{}}}
+	if root := f.decoded.parse(data); root != nil {
+		f.decoded.value(root, reflect.ValueOf(&f.cfg).Elem(), "")
 	}
+	return f
+}
+
+// Check returns the configuration, or all of its problems at once, as Problems. With a target it also checks the names of nodes
+// and conflicts with the application, and moves all components into their nodes.
+func (f *File) Check(target *Target) (Config, error) {
+	d, cfg := f.decoded, f.cfg
+	d.problems = slices.Clone(d.problems)
 	d.check(cfg, target)
 	if len(d.problems) > 0 {
 		return Config{}, d.problems.sorted()
 	}
 	if target != nil {
-		cfg.house(target)
+		cfg.moveComponents(target)
 		if d.checkRoom(cfg, target); len(d.problems) > 0 {
 			return Config{}, d.problems.sorted()
 		}
