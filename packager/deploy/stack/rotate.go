@@ -13,6 +13,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -74,7 +75,7 @@ func (s *Stack) Mount(ctx context.Context, name string, secrets map[string]outpu
 func updating(update func() error) error {
 	for tries := 0; ; tries++ {
 		err := update()
-		if err == nil || tries == maxUpdates || !strings.Contains(err.Error(), "out of sequence") {
+		if err == nil || tries == maxUpdates || !lock.IsOutdated(err) {
 			return err
 		}
 	}
