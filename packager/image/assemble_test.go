@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/fstest"
@@ -388,19 +387,6 @@ func TestALayoutIsWrittenAndBuiltUpon(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLayoutIsNotWrittenInto(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nil)
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "precious"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := w.build(func(o *image.Options) { o.Output = image.Layout(dir) })
-	if err == nil || !strings.Contains(err.Error(), "holds something other than an OCI image layout") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestAnImageIsReadFromReferencesOfAllKinds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -497,45 +483,6 @@ func TestAPrivateRegistryWantsItsPassword(t *testing.T) {
 	}
 	if strings.Contains(w.said.String(), "secret-word") {
 		t.Errorf("the password is said: %s", &w.said)
-	}
-}
-
-func TestAPushIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	var failed atomic.Int32
-	w := newWorld(t, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/manifests/") && failed.Add(1) <= 2 {
-				rw.WriteHeader(http.StatusServiceUnavailable)
-				return
-			}
-			next.ServeHTTP(rw, r)
-		})
-	})
-	if err := w.build(nil); err != nil {
-		t.Fatal(err)
-	}
-	if failed.Load() < 3 {
-		t.Errorf("%d manifests were put", failed.Load())
-	}
-}
-
-func TestARegistryThatRefusesEndsInOneMessage(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPut || r.Method == http.MethodPost {
-				rw.WriteHeader(http.StatusForbidden)
-				return
-			}
-			next.ServeHTTP(rw, r)
-		})
-	})
-	err := w.build(nil)
-	for _, want := range []string{`cannot push image "` + w.host + "/team/", "refuses", "docker.name in toskose.yml"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v lacks %q", err, want)
-		}
 	}
 }
 

@@ -474,32 +474,3 @@ func TestAnInterruptionLeavesNothing(t *testing.T) {
 		})
 	}
 }
-
-func TestAnEngineIsSentABinaryOnceForAllImagesOnABase(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	text, size := large()
-	b.binary("toskose-unit", text)
-	var sent atomic.Int64
-	b.through(at("/images/load", func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
-		r.Body = countedBody{r.Body, &sent}
-		engine.ServeHTTP(w, r)
-	}))
-	plan := b.plan()
-	other := plan.Images[0]
-	other.Name, other.Node = b.name+":other", "other"
-	engine.Remove(t, b.Client, other.Name)
-	plan.Images = append(plan.Images, other)
-	plan.Images[1].Env = map[string]string{"OTHER": "yes"}
-	if err := b.build(plan, script, nil); err != nil {
-		t.Fatal(err)
-	}
-	if most := 2*size + size/2; sent.Load() < size || sent.Load() > most { // the unit's own image, and one of both
-		t.Errorf("%d bytes were sent, for a binary of %d", sent.Load(), size)
-	}
-	for _, i := range plan.Images {
-		if h := engine.Files(t, b.Client, i.Name)["toskose/unit/toskose-unit"]; h == nil || h.Size < size {
-			t.Errorf("in %s the unit is %+v", i.Name, h)
-		}
-	}
-}
