@@ -27,7 +27,7 @@ const (
 	defaultInterval     = "200ms"
 )
 
-// defaultRestart is how a goal brings a component back.
+// defaultRestart configures how a goal restarts a component.
 var defaultRestart = Restart{Stable: "60s", DelayMax: "300s", Attempts: 3}
 
 // Target is the application that a toskose.yml configures.
@@ -62,7 +62,7 @@ type TargetNode struct {
 	Ports    []int // of the application inside the container
 }
 
-// Complete sets the defaults of a configuration that Decode has read for the same target. It does
+// Complete sets the defaults of a configuration that was checked for the same target. It does
 // not set passwords: missing ones are generated with the secrets.
 func Complete(cfg Config, target Target) Config {
 	done := cfg
@@ -171,7 +171,7 @@ func completeDocker(d *Docker, name string, names map[string]bool) {
 
 var notInImageNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// imageName makes a valid repository name of any text.
+// imageName converts any text to a valid repository name.
 func imageName(s string) string {
 	return strings.Trim(notInImageNames.ReplaceAllString(strings.ToLower(s), "-"), "-")
 }
@@ -180,11 +180,10 @@ func imageName(s string) string {
 // pushed.
 func BaseName(app, node string) string { return imageName(app+"-"+node+"-base") + ":" + DefaultTag }
 
-// Image is the reference of the image to build.
+// Image returns the reference of the image to build.
 func (d Docker) Image() string { return d.Name + ":" + d.Tag }
 
-// Base is the reference of the image to build on, where the application names
-// fallback.
+// Base returns the reference of the base image; fallback is the application's.
 func (d Docker) Base(fallback string) (string, error) {
 	switch {
 	case d.BaseImage == "" && d.BaseTag == "":

@@ -35,12 +35,12 @@ type Readiness struct {
 
 const noReadiness = "none"
 
-// checks reports whether there is something to wait for.
+// checks reports whether a check is configured.
 func (r Readiness) checks() bool {
 	return r.TCP != "" || r.HTTP != "" || r.Command != "" || r.Log != "" || r.Notify
 }
 
-// setWord sets the word that may replace the mapping.
+// setWord sets the word that is allowed instead of a mapping.
 func (r *Readiness) setWord(word string) bool {
 	r.None = word == noReadiness
 	return r.None
@@ -71,7 +71,7 @@ func (r *Readiness) UnmarshalYAML(n *yaml.Node) error {
 type Restart struct {
 	Stable   string `yaml:"stable,omitempty" json:"stable,omitempty"`       // a start that exits sooner has failed
 	DelayMax string `yaml:"delay_max,omitempty" json:"delay_max,omitempty"` // between two attempts
-	// Attempts are how often operations other than start and stop are tried.
+	// Attempts is the number of attempts of operations other than start and stop.
 	Attempts int `yaml:"attempts,omitempty" json:"attempts,omitempty"`
 }
 

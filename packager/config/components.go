@@ -24,8 +24,7 @@ var (
 	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
 )
 
-// The least that a unit can wait for a component to be ready, and the most that it
-// can wait for anything.
+// The minimum time that a unit can wait for readiness, and the maximum of all durations.
 const (
 	leastWait = 10 * time.Millisecond
 	mostWait  = 1e9 * time.Second
@@ -138,7 +137,7 @@ func (d *decoder) checkReadiness(path string, r Readiness) {
 	d.wait(path+".interval", r.Interval, leastWait)
 }
 
-// wait reports a duration that cannot be waited for.
+// wait reports a duration that is invalid or out of range.
 func (d *decoder) wait(path, text string, least time.Duration) {
 	d.duration(path, text)
 	switch n, err := time.ParseDuration(text); {

@@ -101,7 +101,7 @@ toskose.yml:3:74: manager.tls: needs certificate and key`,
 			`toskose.yml:3:20: nodes.backend.docker.name: "reg/X:1" is not an image name: invalid reference format: repository name (reg/X) must be lowercase
 toskose.yml:3:36: nodes.backend.docker.tag: "a b" is not a tag
 toskose.yml:3:71: nodes.backend.docker.base_tag: "py:3" already has a tag or digest
-toskose.yml:5:20: nodes.frontend.docker.name: "x:1" must have no tag or digest; the tag has a key of its own
+toskose.yml:5:20: nodes.frontend.docker.name: "x:1" must have no tag or digest; the tag has its own key
 toskose.yml:5:39: nodes.frontend.docker.base_image: "UPPER" is not an image: invalid reference format: repository name (library/UPPER) must be lowercase`,
 		},
 		"what is too long by a character": {

@@ -13,13 +13,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// File is a toskose.yml as it is written.
+// File is a decoded toskose.yml that was not checked yet.
 type File struct {
 	cfg     Config
 	decoded decoder // with the problems of syntax and types
 }
 
-// Parse decodes a toskose.yml strictly. Check returns its problems, which call it file.
+// Parse decodes a toskose.yml strictly. Check returns its problems; file is the name in their messages.
 func Parse(file string, data []byte) *File {
 	f := &File{decoded: decoder{file: file, at: map[string]position{}, bad: map[string]bool{}}}
 	if root := f.decoded.parse(data); root != nil {
@@ -50,7 +50,7 @@ func (f *File) Check(target *Target) (Config, error) {
 type position struct{ line, column int }
 
 // decoder walks YAML nodes and Go values together, so that each problem has its position: yaml.v3
-// reports only lines, and stops at a wrong type.
+// reports only lines, and stops at a value of a wrong type.
 type decoder struct {
 	file     string
 	at       map[string]position // by path: "nodes.backend.port"
@@ -133,7 +133,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// structure decodes a mapping, or the word that may stand for one.
+// structure decodes a mapping, or a word that is allowed instead.
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	what := "a mapping"
 	if w, ok := v.Addr().Interface().(interface{ setWord(word string) bool }); ok {
@@ -147,7 +147,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// scalar decodes a number or truth value that has one of some tags.
+// scalar decodes a number or a boolean that has one of the given tags.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path, what string, tags ...string) {
 	if n.Kind == yaml.ScalarNode && slices.Contains(tags, n.ShortTag()) && n.Decode(v.Addr().Interface()) == nil {
 		return
@@ -192,7 +192,7 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-// pairs calls f for each key of a mapping that is a text and comes once.
+// pairs calls f for each key of a mapping. It reports duplicate keys and keys that are not text.
 func (d *decoder) pairs(n *yaml.Node, path string, f func(key, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {

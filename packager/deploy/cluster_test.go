@@ -299,7 +299,7 @@ func TestOtherSecretsThanTheClustersAreRefusedBeforeAnythingChanges(t *testing.T
 		t.Fatal(err)
 	}
 	_, err := Up(t.Context(), nil, Options{Dir: dir, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}})
-	if want := `cannot deploy "Shop": its secrets are not those of the application that runs (manager-password): `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `cannot deploy "Shop": its secrets differ from the secrets of the running application (manager-password): `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v", err)
 	}
 	all := strings.Join(calls(), "\n")

@@ -170,7 +170,7 @@ func waitInVain(t *testing.T, d *deployer) string {
 		if err == nil {
 			t.Fatal("it does not wait in vain")
 		}
-		said, found := strings.CutPrefix(err.Error(), fmt.Sprintf("not all of it answers after %s: ", d.opts.Timeout))
+		said, found := strings.CutPrefix(err.Error(), fmt.Sprintf("not everything answers after %s: ", d.opts.Timeout))
 		if !found {
 			t.Fatalf("the time was up, and it says: %v", err)
 		}

@@ -28,7 +28,7 @@ func (d *deployer) reasons(ctx context.Context) string {
 		fmt.Fprintf(&b, "\n  %s: %s", f.Service, f.Why)
 		if text, err := d.observer.Logs(ctx, f); err == nil {
 			if f.Job {
-				text = saidByJob(text)
+				text = withoutRoutine(text)
 			}
 			b.WriteString(command.Indented(command.LastLines(text, 10)))
 		}
@@ -50,5 +50,6 @@ func (d *deployer) unresponsiveNodes(known []backend.Failure) []backend.Failure 
 // routine matches the lines of a unit's log at levels DEBUG and INFO. The unit of a failed job logs the reason at level ERROR.
 var routine = regexp.MustCompile(`(?m)^time=\S+ level=(DEBUG|INFO) .*\n?`)
 
-// saidByJob returns the output of a job's scripts and the reason why its unit exited.
-func saidByJob(log string) string { return routine.ReplaceAllString(log, "") }
+// withoutRoutine returns a job's log without the unit's routine lines: the output of its scripts, and the reason why the unit
+// exited.
+func withoutRoutine(log string) string { return routine.ReplaceAllString(log, "") }

@@ -35,7 +35,7 @@ func Releases(ctx context.Context, engine *client.Client, opts Options) (Deploye
 func (d *deployer) deployed(ctx context.Context) (Deployed, error) {
 	logs, err := d.observer.Releases(ctx)
 	if err != nil {
-		return Deployed{}, fmt.Errorf("cannot find what was deployed of %q: %w", d.Info.App, err)
+		return Deployed{}, fmt.Errorf("cannot find the releases of %q: %w", d.Info.App, err)
 	}
 	all := Deployed{App: d.Info.App, Log: release.Newest(slices.Collect(maps.Values(logs))...), Others: map[string]string{}}
 	newest, _ := all.Log.Current()
@@ -75,7 +75,7 @@ func (d *deployer) reportDifferences() {
 	}
 	dir, err := release.Find(now)
 	if err != nil {
-		d.Say("%s: release %s takes the place of %s, and what changes is not known: %v", d.Info.App, d.release, now.Release, err)
+		d.Say("%s: release %s replaces %s; the changes are unknown: %v", d.Info.App, d.release, now.Release, err)
 		return
 	}
 	from, err := release.Read(dir, release.Target(d.kind))
@@ -88,12 +88,12 @@ func (d *deployer) reportDifferences() {
 	}
 	diff := release.Compare(from, to)
 	if names := diff.Replaced(); len(names) > 0 {
-		d.Say("%s: release %s takes the place of %s; containers that are replaced, and start empty: %s", d.Info.App, d.release, now.Release, strings.Join(names, ", "))
+		d.Say("%s: release %s replaces %s; containers that are replaced, and start empty: %s", d.Info.App, d.release, now.Release, strings.Join(names, ", "))
 	}
 	if names := diff.Moved(); len(names) > 0 {
-		d.Say("%s: replaced as well, where their machines do not suit any more: %s", d.Info.App, strings.Join(names, ", "))
+		d.Say("%s: also replaced if their machines no longer satisfy the placement: %s", d.Info.App, strings.Join(names, ", "))
 	}
-	if names := diff.Again(); len(names) > 0 {
-		d.Say("%s: components to be created, on volumes as they are now: %s", d.Info.App, strings.Join(names, ", "))
+	if names := diff.Recreated(); len(names) > 0 {
+		d.Say("%s: components to be created, on the current volumes: %s", d.Info.App, strings.Join(names, ", "))
 	}
 }

@@ -130,7 +130,7 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	opts := Options{Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}}
-	if _, err := Rollback(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "release "+old.Release+" is the first that was deployed") {
+	if _, err := Rollback(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "release "+old.Release+" is the first one") {
 		t.Errorf("error %v", err)
 	}
 	log := release.Log{old}.Begin(release.Record{Release: id, At: old.At.Add(time.Hour), Folder: dir}).Complete()
@@ -220,7 +220,7 @@ func TestWhatTakesThePlaceOfAReleaseThatIsGoneSaysThatNobodyKnowsWhatChanges(t *
 	gone := filepath.Join(t.TempDir(), "gone")
 	d.kind, d.release, d.Log = Compose, "now", release.Log{{Release: "before", Folder: gone, By: "ada@shop"}}
 	d.reportDifferences()
-	want := "shop: release now takes the place of before, and what changes is not known: release before was deployed from \"" + gone + "\" by ada@shop, and cannot be read there: "
+	want := "shop: release now replaces before; the changes are unknown: release before was deployed from \"" + gone + "\" by ada@shop, and cannot be read there: "
 	if !strings.HasPrefix(said.String(), want) {
 		t.Errorf("it says %q", said)
 	}

@@ -37,11 +37,11 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	to, ok := all.Log.Before()
 	switch {
 	case now.Release == "":
-		return Result{}, fmt.Errorf("cannot roll %q back: nothing says what was deployed", all.App)
+		return Result{}, fmt.Errorf("cannot roll %q back: no release is recorded", all.App)
 	case !ok && now.Before == "":
-		return Result{}, fmt.Errorf("cannot roll %q back: release %s is the first that was deployed", all.App, now.Release)
+		return Result{}, fmt.Errorf("cannot roll %q back: release %s is the first one", all.App, now.Release)
 	case !ok:
-		return Result{}, fmt.Errorf("cannot roll %q back: nothing says any more where release %s was deployed from; deploy its folder", all.App, now.Before)
+		return Result{}, fmt.Errorf("cannot roll %q back: the folder of release %s is no longer recorded; deploy it", all.App, now.Before)
 	}
 	dir, err := release.Return(to)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *deployer) goBack(ctx context.Context, failed error) error {
 	to, ok := d.Log.Completed()
 	switch {
 	case !ok:
-		return fmt.Errorf("%w\nwhat was started stays: nothing says which release ran before", failed)
+		return fmt.Errorf("%w\nwhat was started stays: the previous release is not recorded", failed)
 	case to.Release == d.release:
 		return failed
 	}

@@ -71,6 +71,6 @@ func (d *deployer) checkSecrets(ctx context.Context) error {
 	if now, ok := d.Log.Current(); ok {
 		from = now.Folder
 	}
-	return fmt.Errorf("its secrets are not those of the application that runs (%s): package it with --from %s, which takes them over; "+
+	return fmt.Errorf("its secrets differ from the secrets of the running application (%s): package it with --from %s, which takes them over; "+
 		"or deploy it with --new-secrets, which invalidates the tokens and passwords that people have, and replaces all containers of a Swarm", strings.Join(differ, ", "), from)
 }

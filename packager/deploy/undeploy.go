@@ -46,7 +46,7 @@ func (d *deployer) down(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.Say("%s: removing what runs %s", d.Info.App, d.location.Name())
+	d.Say("%s: removing the application that runs %s", d.Info.App, d.location.Name())
 	if err := d.remover.Down(ctx, nil); err != nil {
 		return err
 	}

@@ -20,11 +20,11 @@ func (d *deployer) waitForUnits(ctx context.Context) (err error) {
 
 // wait polls the manager until it reaches the unit of every toskosed node, and returns the manager's address.
 func (d *deployer) wait(ctx context.Context, user, password string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.Timeout, fmt.Errorf("not all of it answers after %s", d.opts.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.Timeout, fmt.Errorf("not everything answers after %s", d.opts.Timeout))
 	defer cancel()
 	ticker := time.NewTicker(300 * time.Millisecond)
 	defer ticker.Stop()
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	last := errors.New("the manager does not answer")
 	var unresponsive []node
 	for {
@@ -35,12 +35,12 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 				return "", err
 			}
 		case err == nil && len(missing) == 0:
-			d.sayAnswering(said, nil)
+			d.reportAnswering(reported, nil)
 			last, unresponsive = nil, nil
 		case err == nil:
-			d.sayAnswering(said, missing)
+			d.reportAnswering(reported, missing)
 			last, unresponsive = unanswered(missing), missing
-		case ctx.Err() == nil: // a request cut off by the timeout says nothing more
+		case ctx.Err() == nil: // a request that the timeout interrupted gives no reason
 			if why := d.unreachable(ctx, err); why != nil {
 				return "", fmt.Errorf("%w (%w)", why, err)
 			}
@@ -64,12 +64,12 @@ func (d *deployer) wait(ctx context.Context, user, password string) (string, err
 	}
 }
 
-// sayAnswering prints each node whose unit answers for the first time.
-func (d *deployer) sayAnswering(said map[string]bool, missing []node) {
+// reportAnswering prints each node whose unit answers for the first time.
+func (d *deployer) reportAnswering(reported map[string]bool, missing []node) {
 	for _, name := range d.Info.Nodes {
 		waits := slices.ContainsFunc(missing, func(n node) bool { return n.Name == name })
-		if !waits && !said[name] {
-			said[name] = true
+		if !waits && !reported[name] {
+			reported[name] = true
 			d.Say("%s: answers", name)
 		}
 	}

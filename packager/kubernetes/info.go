@@ -75,7 +75,7 @@ func (w *writer) about(external bool) (map[string]string, error) {
 	}
 	data, err := json.Marshal(info)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode what the application is: %w", err)
+		return nil, fmt.Errorf("cannot encode the description of the application: %w", err)
 	}
 	return map[string]string{infoAnnotation: string(data)}, nil
 }

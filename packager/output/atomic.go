@@ -64,15 +64,15 @@ func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	return MakeFolder(path, mode)
 }
 
-// atOnce is the number of files written concurrently: a disk syncs several files in the time of one.
-const atOnce = 8
+// maxParallel is the number of files written concurrently: a disk syncs several files in the time of one.
+const maxParallel = 8
 
 // stageAll writes temporary files and returns their paths. After an error, it returns only the paths of files that were
 // written.
 func stageAll(dir string, all []File) ([]string, error) {
 	staged := make([]string, len(all))
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxParallel)
 	for i, f := range all {
 		group.Go(func() (err error) {
 			staged[i], err = stage(filepath.Join(dir, f.Name), f)

@@ -34,14 +34,14 @@ func MarkRotating(dir string) error {
 	return os.Chtimes(filepath.Join(dir, SecretsDir, packager.RotationFile), now, now)
 }
 
-// markLasts is how long a mark of MarkRotating is valid.
-const markLasts = 30 * time.Second
+// markValidity is how long a mark of MarkRotating is valid.
+const markValidity = 30 * time.Second
 
 // IsRotating reports whether a rotation of the folder's secrets is running. An interrupted one
 // is not, and may be resumed days later.
 func IsRotating(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, SecretsDir, packager.RotationFile))
-	return err == nil && time.Since(info.ModTime()) < markLasts
+	return err == nil && time.Since(info.ModTime()) < markValidity
 }
 
 // Replacement is the new value of a secret.
@@ -70,7 +70,7 @@ func Replacements(dir string, values map[string]string, random io.Reader) (map[s
 
 // Replace replaces secrets of a folder, or of a copy of a release: their values, their names in
 // a Swarm, and both in manifests. Secrets that the folder does not have, or has already
-// replaced, are left alone.
+// replaced, are not changed.
 func Replace(dir string, secrets map[string]Replacement) error {
 	names, err := readNames(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -229,7 +229,7 @@ func WriteLog(dir, engine string, log Log) error {
 		return err
 	}
 	if _, err := output.MakeFolder(filepath.Join(dir, KeptDir), 0o700); err != nil {
-		return fmt.Errorf("cannot write what was deployed: %w", err)
+		return fmt.Errorf("cannot write the log of releases: %w", err)
 	}
 	return write(filepath.Join(dir, KeptDir, logsFile), 0o600, append(data, '\n'))
 }

@@ -246,7 +246,7 @@ func TestWhyAPodDoesNotCopyIsSaid(t *testing.T) {
 		"of an older toskose, which cannot copy":    {"pod.json": `{"status": {"phase": "Failed"}}`, "log": "usage: toskose-manager [--app FILE]"},
 		"pod \"toskose-volume-data\" has ended":     {"pod.json": `{"status": {"phase": "Succeeded"}}`, "log": ""},
 		"volume tar: no room":                       {"exec": "toskose-manager: volume tar: no room\ncommand terminated with exit code 1\n"},
-		"cannot make a pod beside it":               {"create": "forbidden: exceeded quota"},
+		"cannot create a pod for it":                {"create": "forbidden: exceeded quota"},
 		"another `toskose volume` copies it: pod":   {"create": `Error from server (AlreadyExists): pods "x" already exists`},
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -306,7 +306,7 @@ rollout status statefulset/store
 	if diff := cmp.Diff(want, called(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if err := c.Stop(t.Context(), User{Name: "lonely"}); err == nil || !strings.Contains(err.Error(), "belongs to nothing that would start it again") {
+	if err := c.Stop(t.Context(), User{Name: "lonely"}); err == nil || !strings.Contains(err.Error(), "belongs to no workload that would start it again") {
 		t.Error(err)
 	}
 	gone, _ := clusterOf(t, "", map[string]string{"wait": `Error from server (NotFound): pods "store-0" not found`})

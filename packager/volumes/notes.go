@@ -133,8 +133,8 @@ func stoppedNotes(ctx context.Context, docker *client.Client, app string) ([]*vo
 	return list.Volumes, nil
 }
 
-// ending is how long a container may take to exit after its command was killed.
-const ending = 30 * time.Second
+// exitTimeout is how long a container may take to exit after its command was killed.
+const exitTimeout = 30 * time.Second
 
 // RemoveContainers removes the containers that killed commands left beside the volumes of an application. A container that
 // keeps running belongs to a live command.
@@ -162,12 +162,12 @@ func RemoveContainers(ctx context.Context, docker *client.Client, app string) er
 	return nil
 }
 
-// starting is how long a command may take to start a container after creating it.
-const starting = 5 * time.Second
+// startTimeout is how long a command may take to start a container after creating it.
+const startTimeout = 5 * time.Second
 
-// awaitStart waits until a container has started, at most for starting, and returns its state.
+// awaitStart waits until a container has started, at most for startTimeout, and returns its state.
 func awaitStart(ctx context.Context, docker *client.Client, id string) container.ContainerState {
-	ctx, cancel := context.WithTimeout(ctx, starting)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -188,7 +188,7 @@ func awaitStart(ctx context.Context, docker *client.Client, id string) container
 }
 
 func awaitEnd(ctx context.Context, docker *client.Client, c container.Summary) error {
-	waiting, cancel := context.WithTimeout(ctx, ending)
+	waiting, cancel := context.WithTimeout(ctx, exitTimeout)
 	defer cancel()
 	ends, failed := docker.ContainerWait(waiting, c.ID, container.WaitConditionNotRunning)
 	select {

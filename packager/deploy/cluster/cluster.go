@@ -177,7 +177,7 @@ func (c *Cluster) RemoteResources(_ context.Context, removal backend.Removal) ([
 	if !removal.Images {
 		return nil, nil
 	}
-	return []string{"images stay on the machines of the cluster, which remove what they do not use when they need the room"}, nil
+	return []string{"images stay on the machines of the cluster, which remove unused images when they need the space"}, nil
 }
 
 // RemoveDocuments does nothing: the documents that units store are removed with their pods.

@@ -97,12 +97,12 @@ func (s *Stack) mount(ctx context.Context, name string, secrets map[string]outpu
 		if mounted.File == nil {
 			continue
 		}
-		called := path.Base(mounted.File.Name)
-		now, ok := secrets[called]
+		file := path.Base(mounted.File.Name)
+		now, ok := secrets[file]
 		if !ok || now.Suffix == suffixOf(mounted.SecretName) {
 			continue
 		}
-		to := compose.SecretName(s.Info.App, called, now.Suffix)
+		to := compose.SecretName(s.Info.App, file, now.Suffix)
 		if mounted.SecretID, err = s.secret(ctx, to, now.Value); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (s *Stack) Settled(ctx context.Context, name string) (waits string, err err
 	names := s.names(services)
 	i := slices.IndexFunc(services, func(one swarm.Service) bool { return names[one.ID] == name })
 	if i < 0 {
-		return "", fmt.Errorf("service %q is gone", name)
+		return "", fmt.Errorf("service %q was removed", name)
 	}
 	return settledService(services[i], tasks)
 }
@@ -156,7 +156,7 @@ func settledService(service swarm.Service, tasks []swarm.Task) (waits string, er
 	if u := service.UpdateStatus; u != nil {
 		switch u.State {
 		case swarm.UpdateStatePaused, swarm.UpdateStateRollbackStarted, swarm.UpdateStateRollbackPaused, swarm.UpdateStateRollbackCompleted:
-			return "", fmt.Errorf("the swarm does not update service %q: %s%s", service.Spec.Name, u.Message, lastProblem(service, tasks))
+			return "", fmt.Errorf("the swarm has stopped updating service %q: %s%s", service.Spec.Name, u.Message, lastProblem(service, tasks))
 		case swarm.UpdateStateUpdating:
 			waits = "it is being updated"
 		case swarm.UpdateStateCompleted:
@@ -173,7 +173,7 @@ func settledService(service swarm.Service, tasks []swarm.Task) (waits string, er
 		switch {
 		case t.ServiceID != service.ID || t.DesiredState != swarm.TaskStateRunning:
 		case !sameSecrets(t.Spec.ContainerSpec, service.Spec.TaskTemplate.ContainerSpec):
-			waits = "a container of before runs"
+			waits = "an old container still runs"
 		case t.Status.State == swarm.TaskStateRunning:
 			up++
 		default:
