@@ -49,7 +49,7 @@ func RefreshMounted(root, app, folder string) error {
 // copies keep their inodes, because containers mount them. If own is true, a copy with a single reader belongs to that user,
 // which requires root; otherwise all users of the containers can read all copies.
 func (s MountedSecrets) Update(folder string, own bool) (composeFile string, err error) {
-	sources, err := SecretFiles(folder)
+	sources, err := secretFiles(folder)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func (s MountedSecrets) Update(folder string, own bool) (composeFile string, err
 			return "", fmt.Errorf("cannot copy secret %q: %w", name, err)
 		}
 	}
-	data, err := WithSecretFiles(copies)
+	data, err := withSecretFiles(copies)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (s MountedSecrets) Follow(folder string) error {
 // Differing returns the names of the secrets whose copies differ from the folder's secrets. It returns false if no copies
 // exist.
 func (s MountedSecrets) Differing(folder string) (names []string, ok bool, err error) {
-	sources, err := SecretFiles(folder)
+	sources, err := secretFiles(folder)
 	if err != nil {
 		return nil, false, err
 	}
@@ -207,7 +207,7 @@ func (s MountedSecrets) VisibleTo(sees func(path string) bool) bool {
 func (s MountedSecrets) file(name string) string { return filepath.Join(s.dir, filesDir, name) }
 
 // compare returns the names of the copies and the folder's secret files, or neither if the copies come from another folder.
-func (s MountedSecrets) compare(folder string) (names []string, sources map[string]SecretFile, err error) {
+func (s MountedSecrets) compare(folder string) (names []string, sources map[string]secretFile, err error) {
 	from, err := os.ReadFile(filepath.Join(s.dir, folderFile))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(from) != folder {
 		return nil, nil, nil
@@ -222,6 +222,6 @@ func (s MountedSecrets) compare(folder string) (names []string, sources map[stri
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	sources, err = SecretFiles(folder)
+	sources, err = secretFiles(folder)
 	return names, sources, err
 }

@@ -70,7 +70,7 @@ func TestContainersMountTheSameFilesWhicheverFolderIsDeployed(t *testing.T) {
 	if holds(t, s, "web", "2nd") != web || holds(t, s, "db", "the same") != db {
 		t.Error("a file is another one, which containers that run do not see")
 	}
-	if all, err := SecretFiles(second); err != nil || len(all) != 3 {
+	if all, err := secretFiles(second); err != nil || len(all) != 3 {
 		t.Errorf("the folder's files are %v, %v", all, err)
 	}
 
@@ -143,7 +143,7 @@ func TestWhoeverIsAskedSeesAFileOfThatPlaceWhichIsGoneThen(t *testing.T) {
 
 func TestADollarInAPathIsNoVariableOfCompose(t *testing.T) {
 	t.Parallel()
-	data, err := WithSecretFiles(map[string]string{"web": "/home/a$b: c/web"})
+	data, err := withSecretFiles(map[string]string{"web": "/home/a$b: c/web"})
 	const want = "version: \"3.7\"\nsecrets:\n    web:\n        file: \"/home/a$$b: c/web\"\n"
 	if err != nil || string(data) != want {
 		t.Errorf("it is\n%s\nwant\n%s\n%v", data, want, err)

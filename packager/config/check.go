@@ -12,13 +12,13 @@ import (
 	"github.com/distribution/reference"
 )
 
-// LogLevels are Supervisor's log levels, from the least to the most verbose.
-var LogLevels = []string{"CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "BLATHER"}
+// logLevels are Supervisor's log levels, from the least to the most verbose.
+var logLevels = []string{"CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "BLATHER"}
 
 // The modes of the manager. In testing, it logs more and its responses have more details.
 const (
-	ModeProduction = "production"
-	ModeTesting    = "testing"
+	modeProduction = "production"
+	modeTesting    = "testing"
 )
 
 // The goals of a manager until a client sets one.
@@ -39,7 +39,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 			continue
 		}
 		d.checkUnit(path, n.Alias, n.Port, n.User, n.Password)
-		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), LogLevels)
+		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), logLevels)
 		d.amount(path+".logs.total", n.Logs.Total, leastLog)
 		d.checkDocker(path+".docker", n.Docker)
 		d.atLeastOne(path+".max_unavailable", n.MaxUnavailable)
@@ -63,7 +63,7 @@ func (d *decoder) checkManager(m Manager, target *Target, ports map[int]string, 
 	if at, err := netip.ParseAddr(m.Bind); m.Bind != "" && (err != nil || at.Zone() != "") {
 		d.reportAt("manager.bind", "%q is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all", m.Bind)
 	}
-	d.oneOf("manager.mode", m.Mode, []string{ModeProduction, ModeTesting})
+	d.oneOf("manager.mode", m.Mode, []string{modeProduction, modeTesting})
 	d.oneOf("manager.goal", m.Goal, []string{GoalNone, GoalUp})
 	d.checkDocker("manager.docker", m.Docker)
 	d.secret("manager.secret_key", m.SecretKey)

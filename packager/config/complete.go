@@ -13,16 +13,16 @@ import (
 
 // The defaults of a toskose.yml.
 const (
-	DefaultUnitPort     = 9001 // of the first node; the others count on
-	DefaultManagerPort  = 10000
-	DefaultManagerAlias = "toskose-manager"
+	defaultUnitPort     = 9001 // of the first node; the others count on
+	defaultManagerPort  = 10000
+	defaultManagerAlias = "toskose-manager"
 	DefaultManagerBind  = "127.0.0.1"
-	DefaultUser         = "admin"
-	DefaultLogLevel     = "INFO"
-	DefaultTag          = "latest"
+	defaultUser         = "admin"
+	defaultLogLevel     = "INFO"
+	defaultTag          = "latest"
 	DefaultOutput       = "prefixed"
 	DefaultStopSignal   = "TERM"
-	DefaultStopGrace    = "10s"
+	defaultStopGrace    = "10s"
 	defaultReadyTimeout = "60s"
 	defaultInterval     = "200ms"
 )
@@ -74,7 +74,7 @@ func Complete(cfg Config, target Target) Config {
 		names[n.Docker.Name] = true
 	}
 	done.Manager = completeManager(cfg.Manager, target, taken, names)
-	port := DefaultUnitPort
+	port := defaultUnitPort
 	for _, t := range target.Nodes {
 		n := cfg.Nodes[t.Name]
 		n.Alias = cmp.Or(n.Alias, t.Name)
@@ -89,8 +89,8 @@ func Complete(cfg Config, target Target) Config {
 				}
 				n.Port, taken[port] = port, true
 			}
-			n.User = cmp.Or(n.User, DefaultUser)
-			n.LogLevel = cmp.Or(n.LogLevel, DefaultLogLevel)
+			n.User = cmp.Or(n.User, defaultUser)
+			n.LogLevel = cmp.Or(n.LogLevel, defaultLogLevel)
 			completeDocker(&n.Docker, target.App+"-"+t.Name+"-toskosed", names)
 			n.Components = completeComponents(n.Components, t.Name, target)
 		} else if t.Built {
@@ -112,7 +112,7 @@ func completeComponents(given map[string]Component, node string, target Target) 
 		c.Readiness = completeReadiness(c.Readiness, t.Port, t.starts(c))
 		c.Output = cmp.Or(c.Output, DefaultOutput)
 		c.StopSignal = cmp.Or(Signal(c.StopSignal), DefaultStopSignal)
-		c.StopGrace = cmp.Or(c.StopGrace, DefaultStopGrace)
+		c.StopGrace = cmp.Or(c.StopGrace, defaultStopGrace)
 		c.Restart.Stable = cmp.Or(c.Restart.Stable, defaultRestart.Stable)
 		c.Restart.DelayMax = cmp.Or(c.Restart.DelayMax, defaultRestart.DelayMax)
 		c.Restart.Attempts = cmp.Or(c.Restart.Attempts, defaultRestart.Attempts)
@@ -137,17 +137,17 @@ func completeReadiness(r Readiness, port int, starts bool) Readiness {
 }
 
 func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {
-	m.Alias = cmp.Or(m.Alias, DefaultManagerAlias)
-	m.User = cmp.Or(m.User, DefaultUser)
+	m.Alias = cmp.Or(m.Alias, defaultManagerAlias)
+	m.User = cmp.Or(m.User, defaultUser)
 	m.Bind = cmp.Or(m.Bind, DefaultManagerBind)
-	m.Mode = cmp.Or(m.Mode, ModeProduction)
+	m.Mode = cmp.Or(m.Mode, modeProduction)
 	m.Goal = cmp.Or(m.Goal, GoalNone)
 	if m.Port == 0 {
 		published := map[int]bool{}
 		for _, p := range target.HostPorts {
 			published[p] = true
 		}
-		m.Port = DefaultManagerPort
+		m.Port = defaultManagerPort
 		for taken[m.Port] || published[m.Port] {
 			m.Port++
 		}
@@ -166,7 +166,7 @@ func completeDocker(d *Docker, name string, names map[string]bool) {
 		}
 		names[d.Name] = true
 	}
-	d.Tag = cmp.Or(d.Tag, DefaultTag)
+	d.Tag = cmp.Or(d.Tag, defaultTag)
 }
 
 var notInImageNames = regexp.MustCompile(`[^a-z0-9]+`)
@@ -178,7 +178,7 @@ func imageName(s string) string {
 
 // BaseName returns the reference of a base image built from a Dockerfile of the archive. It is not
 // pushed.
-func BaseName(app, node string) string { return imageName(app+"-"+node+"-base") + ":" + DefaultTag }
+func BaseName(app, node string) string { return imageName(app+"-"+node+"-base") + ":" + defaultTag }
 
 // Image returns the reference of the image to build.
 func (d Docker) Image() string { return d.Name + ":" + d.Tag }

@@ -77,7 +77,7 @@ type Restart struct {
 
 // Values of while_away: the behaviour of a component while its requirement is unavailable.
 const (
-	WhileAwayKeep = "keep" // it runs on
+	whileAwayKeep = "keep" // it runs on
 	WhileAwayDown = "down" // it is taken down, and up again
 )
 

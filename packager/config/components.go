@@ -16,7 +16,7 @@ import (
 var (
 	kinds   = []string{"run", "start", "stop"}
 	outputs = []string{"prefixed", "json", "none"}
-	aways   = []string{WhileAwayKeep, WhileAwayDown}
+	aways   = []string{whileAwayKeep, WhileAwayDown}
 
 	// stopSignals are the signals that programs treat as a request to exit.
 	stopSignals = []string{"TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH", "ABRT", "ALRM", "PIPE", "PWR"}

@@ -32,8 +32,8 @@ type Port struct {
 	At       string // the address at which a single engine publishes it; empty: all
 }
 
-// SettingOf returns the setting that determines a container's port on the host.
-func SettingOf(manager bool, service string) string {
+// settingOf returns the setting that determines a container's port on the host.
+func settingOf(manager bool, service string) string {
 	if manager {
 		return "manager.port in toskose.yml"
 	}
@@ -45,7 +45,7 @@ func PlannedPorts(plan *packager.Plan, publish string) []Port {
 	var all []Port
 	for _, s := range plan.Services {
 		for _, p := range s.Ports {
-			all = append(all, Port{p.Host, p.Protocol, publish == compose.PublishHost, SettingOf(s.IsManager, s.Name), p.Bind})
+			all = append(all, Port{p.Host, p.Protocol, publish == compose.PublishHost, settingOf(s.IsManager, s.Name), p.Bind})
 		}
 	}
 	return all
@@ -57,7 +57,7 @@ func PortsOf(dir string, info output.Info) ([]Port, error) {
 	all := make([]Port, len(published))
 	for i, p := range published {
 		manager := p.Service == info.Manager.Service
-		all[i] = Port{Number: p.Port, Protocol: p.Protocol, Host: p.Mode == compose.PublishHost, Setting: SettingOf(manager, p.Service)}
+		all[i] = Port{Number: p.Port, Protocol: p.Protocol, Host: p.Mode == compose.PublishHost, Setting: settingOf(manager, p.Service)}
 		if manager {
 			all[i].At = info.Manager.Bind
 		}

@@ -23,7 +23,7 @@ import (
 
 func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
 	t.Parallel()
-	manager := Port{Number: 10000, Protocol: "tcp", Setting: SettingOf(true, "toskose-manager")}
+	manager := Port{Number: 10000, Protocol: "tcp", Setting: settingOf(true, "toskose-manager")}
 	onHost := manager
 	onHost.Host = true
 	other := holder{port: 10000, protocol: "tcp", who: `container "blog_manager_1" of application "blog"`}

@@ -24,12 +24,12 @@ func (d *deployer) listReplicas(ctx context.Context) error {
 	defer cancel()
 	host, err := d.location.Host(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	code, body, err := d.Get(ctx, backend.ManagerURL(d.Info, host)+"/api/v1/node/", d.Info.Manager.User, d.password)
 	var nodes []node
 	if err != nil || code != http.StatusOK || json.Unmarshal(body, &nodes) != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	for _, n := range nodes {
 		for _, r := range n.Replicas {

@@ -97,8 +97,8 @@ func (in *inputs) base(ctx context.Context, v *variant) (source.Base, error) {
 
 // binary finds a binary of Toskose.
 func (in *inputs) binary(ctx context.Context, v *variant) (layer.Tree, error) {
-	return in.binaries.Get(v.Platform.String()+" "+v.target.binary.name, func() (layer.Tree, error) {
-		return in.b.binaryTree(ctx, *v.target.binary, v.binaryImage, v.Platform)
+	return in.binaries.Get(v.Platform.String()+" "+v.binary.name, func() (layer.Tree, error) {
+		return in.b.binaryTree(ctx, *v.binary, v.binaryImage, v.Platform)
 	})
 }
 

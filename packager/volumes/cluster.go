@@ -113,7 +113,7 @@ func (c *cluster) Recover(ctx context.Context, v Volume, token string, out io.Wr
 }
 
 // annotation stores the Note of a claim: the token, and restoredWord if the volume is restored.
-const annotation = LabelRestore
+const annotation = labelRestore
 
 const restoredWord = "restored"
 
@@ -170,7 +170,7 @@ const annotationReplicas = "io.toskose.replicas"
 // RemovePods removes the pods that killed commands left beside the volumes of an application. Such a pod completes at most one
 // minute after its command was killed; RemovePods waits for that.
 func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
-	pods, err := in.Objects(ctx, "get", "pods", "--selector", LabelCopies+","+packager.LabelApp+"="+app)
+	pods, err := in.Objects(ctx, "get", "pods", "--selector", labelCopies+","+packager.LabelApp+"="+app)
 	if err != nil {
 		return fmt.Errorf("cannot list the pods beside volumes: %w", err)
 	}

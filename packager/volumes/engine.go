@@ -71,7 +71,7 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 func users(containers []container.Summary, name string) []User {
 	all := []User{}
 	for _, c := range containers {
-		if c.Labels[LabelCopies] != "" {
+		if c.Labels[labelCopies] != "" {
 			continue // this container copies the volume
 		}
 		if slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == name }) {
@@ -182,7 +182,7 @@ func (e engine) run(ctx context.Context, v Volume, p program, in io.Reader, out 
 	}
 	made, err := e.docker.ContainerCreate(ctx, &container.Config{
 		Image: ref, User: "0:0", Entrypoint: []string{packager.ManagerPath}, Cmd: p.args, Env: p.env, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
-		Labels:      map[string]string{LabelCopies: v.ID, packager.LabelApp: e.app},
+		Labels:      map[string]string{labelCopies: v.ID, packager.LabelApp: e.app},
 		AttachStdin: in != nil, OpenStdin: in != nil, StdinOnce: in != nil, AttachStdout: true, AttachStderr: true,
 	}, &container.HostConfig{
 		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, CapAdd: p.capabilities, SecurityOpt: []string{"no-new-privileges:true"},

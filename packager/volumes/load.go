@@ -15,9 +15,6 @@ import (
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
-// Earlier is the outcome of an earlier restore whose command was killed, or "" if there was none.
-type Earlier = tree.Data
-
 // finishTimeout is how long a program may take to exit after its command was interrupted: it finishes or undoes the restore.
 const finishTimeout = 2 * time.Minute
 
@@ -220,7 +217,7 @@ func recoverNoted(ctx context.Context, p Place, v Volume, n Note) (tree.Data, er
 	if n.Token != "" {
 		var out bytes.Buffer
 		err := p.Recover(ctx, v, n.Token, &out)
-		if err != nil && !errors.Is(err, ErrOlder) {
+		if err != nil && !errors.Is(err, errOlder) {
 			return "", err
 		}
 		for r, d := (tree.Report{}), json.NewDecoder(&out); d.Decode(&r) == nil; r = (tree.Report{}) {

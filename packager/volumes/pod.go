@@ -75,7 +75,7 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 	}}
 	return values{
 		"apiVersion": "v1", "kind": "Pod", "spec": spec,
-		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", LabelCopies: v.ID, packager.LabelApp: app}},
+		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", labelCopies: v.ID, packager.LabelApp: app}},
 	}
 }
 

@@ -80,8 +80,8 @@ const (
 	hasToken     = "TOSKOSE_VOLUME_TOKEN" //nolint:gosec // a variable's name, not a credential
 )
 
-// LabelCopies labels the containers and pods that run the program with the volume's ID.
-const LabelCopies = "io.toskose.copies"
+// labelCopies labels the containers and pods that run the program with the volume's ID.
+const labelCopies = "io.toskose.copies"
 
 const mounted = "/volume"
 
@@ -92,8 +92,8 @@ var (
 	toLoad = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"}
 )
 
-// ErrOlder is returned if the manager's image is of an earlier release whose program lacks a feature.
-var ErrOlder = errors.New("the application's manager is of an older toskose")
+// errOlder is returned if the manager's image is of an earlier release whose program lacks a feature.
+var errOlder = errors.New("the application's manager is of an older toskose")
 
 // ErrNone is returned if an application has no volumes.
 var ErrNone = errors.New("it has no volumes")
@@ -132,7 +132,7 @@ func explained(err error, output string) error {
 	case err == nil:
 		return nil
 	case strings.Contains(output, "it is `volume tar FOLDER`"):
-		return ErrOlder
+		return errOlder
 	case strings.Contains(output, "usage:") || strings.HasPrefix(output, "Usage"):
 		return errors.New("the application's manager is of an older toskose, which cannot copy volumes: package and deploy the application again")
 	case output != "":

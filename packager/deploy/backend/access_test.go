@@ -85,7 +85,7 @@ func TestOnlyTheApplicationsManagerIsToldThePassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if client, err = ManagerClient(dir, info); err != nil {
+	if client, err = managerClient(dir, info); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err = client.Get(serving(t, dir, "toskose-manager").URL); err != nil {

@@ -46,7 +46,7 @@ func (a *Application) Get(ctx context.Context, url, user, password string) (code
 		req.SetBasicAuth(user, password)
 	}
 	if a.http == nil {
-		if a.http, err = ManagerClient(a.Dir, a.Info); err != nil {
+		if a.http, err = managerClient(a.Dir, a.Info); err != nil {
 			return 0, nil, err
 		}
 	}

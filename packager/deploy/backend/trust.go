@@ -108,8 +108,8 @@ func pin(config *tls.Config, file string) error {
 	return nil
 }
 
-// ManagerClient returns an HTTP client for the manager of a folder's application.
-func ManagerClient(dir string, info output.Info) (*http.Client, error) {
+// managerClient returns an HTTP client for the manager of a folder's application.
+func managerClient(dir string, info output.Info) (*http.Client, error) {
 	var at Access
 	at.trust(dir, info)
 	config, err := at.TLS()
