@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	unit "github.com/toskose/toskose/unit/config"

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager/output"
 )
 

@@ -8,12 +8,12 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/image/dockerfile"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/internal/sample"
 	unit "github.com/toskose/toskose/unit/config"
 )
 

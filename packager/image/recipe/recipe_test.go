@@ -12,11 +12,11 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/internal/sample"
 )
 
 // images are those of the sample application on one base; the manager's image is
