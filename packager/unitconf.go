@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ type unitProgram struct {
 	StopSignal                        string
 	StopWait                          int
 	Timeout                           string // seconds
-	Ready                             []unitKey
+	Ready, Live                       []unitKey
 }
 
 // unitKey is a key of a program section with its value.
@@ -152,8 +153,35 @@ func (u *unitProgram) startAndStop(cfg config.Component) (err error) {
 	if cfg.StopSignal != config.DefaultStopSignal {
 		u.StopSignal = cfg.StopSignal
 	}
+	if u.Live, err = live(cfg.Liveness); err != nil {
+		return err
+	}
 	u.Ready, err = ready(cfg.Readiness)
 	return err
+}
+
+// live returns the keys of a liveness check.
+func live(l config.Liveness) ([]unitKey, error) {
+	if l == (config.Liveness{}) {
+		return nil, nil
+	}
+	command, err := shellWords(l.Command)
+	if err != nil {
+		return nil, fmt.Errorf("liveness: command: %w", err)
+	}
+	keys := []unitKey{
+		{"tcp", l.TCP},
+		{"http", percent(address(l.HTTP))},
+		{"status", l.Status},
+		{"text", percent(l.Text)},
+		{"command", command},
+		{"interval", seconds(config.ParseDuration(l.Interval))},
+		{"timeout", seconds(config.ParseDuration(l.Timeout))},
+		{"failures", strconv.Itoa(l.Failures)},
+		{"grace", seconds(config.ParseDuration(l.Grace))},
+		{"then", l.Then},
+	}
+	return slices.DeleteFunc(keys, func(k unitKey) bool { return k.Value == "" }), nil
 }
 
 // ready returns the keys of a readiness check.

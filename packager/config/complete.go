@@ -110,6 +110,7 @@ func completeComponents(given map[string]Component, node string, target Target) 
 		}
 		c := given[name]
 		c.Readiness = completeReadiness(c.Readiness, t.Port, t.starts(c))
+		c.Liveness = completeLiveness(c.Liveness)
 		c.Output = cmp.Or(c.Output, DefaultOutput)
 		c.StopSignal = cmp.Or(Signal(c.StopSignal), DefaultStopSignal)
 		c.StopGrace = cmp.Or(c.StopGrace, defaultStopGrace)
@@ -134,6 +135,23 @@ func completeReadiness(r Readiness, port int, starts bool) Readiness {
 	}
 	r.Timeout, r.Interval = cmp.Or(r.Timeout, defaultReadyTimeout), cmp.Or(r.Interval, defaultInterval)
 	return r
+}
+
+// defaultLiveness are the settings of a liveness check that are not configured; the unit's own are the same.
+var defaultLiveness = Liveness{Status: "200-399", Interval: "10s", Timeout: "3s", Failures: 3, Grace: "0s", Then: "restart"}
+
+// completeLiveness adds the defaults if a check is configured.
+func completeLiveness(l Liveness) Liveness {
+	if !l.checks() {
+		return l
+	}
+	l.Interval, l.Timeout = cmp.Or(l.Interval, defaultLiveness.Interval), cmp.Or(l.Timeout, defaultLiveness.Timeout)
+	l.Failures, l.Grace = cmp.Or(l.Failures, defaultLiveness.Failures), cmp.Or(l.Grace, defaultLiveness.Grace)
+	l.Then = cmp.Or(l.Then, defaultLiveness.Then)
+	if l.HTTP != "" {
+		l.Status = cmp.Or(l.Status, defaultLiveness.Status)
+	}
+	return l
 }
 
 func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {

@@ -10,6 +10,7 @@ import (
 // running. Durations are written as 10s or 1m30s.
 type Component struct {
 	Readiness    Readiness              `yaml:"readiness,omitempty" json:"readiness,omitzero"`
+	Liveness     Liveness               `yaml:"liveness,omitempty" json:"liveness,omitzero"`
 	Output       string                 `yaml:"output,omitempty" json:"output,omitempty"` // prefixed, json or none
 	Logs         Logs                   `yaml:"logs,omitempty" json:"logs,omitzero"`
 	StopSignal   string                 `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to the processes of a start
@@ -66,6 +67,24 @@ func (r *Readiness) UnmarshalYAML(n *yaml.Node) error {
 	type keys Readiness
 	return n.Decode((*keys)(r)) //nolint:wrapcheck // it is the decoder's own
 }
+
+// Liveness defines how the unit notices that a running component no longer works: when all of its checks
+// fail Failures times in succession. The zero value has no check.
+type Liveness struct {
+	TCP      string `yaml:"tcp,omitempty" json:"tcp,omitempty"`       // PORT or HOST:PORT accepts
+	HTTP     string `yaml:"http,omitempty" json:"http,omitempty"`     // an address answers with Status and Text
+	Status   string `yaml:"status,omitempty" json:"status,omitempty"` // 200, or 200-299
+	Text     string `yaml:"text,omitempty" json:"text,omitempty"`     // part of the answer
+	Command  string `yaml:"command,omitempty" json:"command,omitempty"`
+	Interval string `yaml:"interval,omitempty" json:"interval,omitempty"`
+	Timeout  string `yaml:"timeout,omitempty" json:"timeout,omitempty"` // of one check
+	Failures int    `yaml:"failures,omitempty" json:"failures,omitempty"`
+	Grace    string `yaml:"grace,omitempty" json:"grace,omitempty"` // after a start, without checks
+	Then     string `yaml:"then,omitempty" json:"then,omitempty"`   // restart, report or exit
+}
+
+// checks reports whether a check is configured.
+func (l Liveness) checks() bool { return l.TCP != "" || l.HTTP != "" || l.Command != "" }
 
 // Restart configures how a goal restarts a component.
 type Restart struct {

@@ -135,6 +135,21 @@ toskose.yml:2:11: secrets.0: "api.tokn" is neither COMPONENT.INPUT nor CONTAINER
 toskose.yml:2:32: secrets.2: "api.token" is listed twice
 toskose.yml:2:43: secrets.3: must be text, not a list`,
 		},
+		"liveness": {
+			"nodes:\n  backend:\n    components:\n      api:\n        liveness: {tcp: api, http: 'ftp://x', status: 600, text: 'a ;b', command: '\"', timeout: 1ms, failures: 0, then: reboot}\n" +
+				"  frontend: {components: {web: {liveness: {interval: 1s}}, lint: {liveness: {tcp: 80, status: 200}}}}\n",
+			`toskose.yml:5:25: nodes.backend.components.api.liveness.tcp: "api" is neither PORT nor HOST:PORT
+toskose.yml:5:36: nodes.backend.components.api.liveness.http: "ftp://x" is not an address of the form http://HOST:PORT/PATH
+toskose.yml:5:55: nodes.backend.components.api.liveness.status: "600" is neither a status such as 200 nor a range such as 200-299
+toskose.yml:5:66: nodes.backend.components.api.liveness.text: "a ;b" begins or ends with white space, or has ; or # after white space, which cannot be passed to the unit
+toskose.yml:5:83: nodes.backend.components.api.liveness.command: a quotation mark is not closed
+toskose.yml:5:97: nodes.backend.components.api.liveness.timeout: "1ms" is less than 10ms
+toskose.yml:5:112: nodes.backend.components.api.liveness.failures: 0 is less than 1
+toskose.yml:5:121: nodes.backend.components.api.liveness.then: "reboot" is not one of restart, report, exit; did you mean "report"?
+toskose.yml:6:44: nodes.frontend.components.web.liveness: needs tcp, http or command
+toskose.yml:6:67: nodes.frontend.components.lint.liveness: no operation of the component starts it
+toskose.yml:6:85: nodes.frontend.components.lint.liveness.status: needs http`,
+		},
 		"how components run": {
 			"nodes:\n  backend:\n    coredump_mark: maybe\n    max_unavailable: 0\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
 				"        output: prefix\n        stop_signal: SIGTREM\n        stop_grace: 1500ms\n        user: 'a b'\n        restart: {stable: 60, delay_max: -1s, attempts: 17}\n" +
@@ -264,6 +279,7 @@ nodes:
     components:
       api:
         readiness: {http: "http://127.0.0.1/ok", command: ./check --all, log: "listen.*", notify: true, timeout: 2m, interval: 1s}
+        liveness: {http: "http://127.0.0.1/ok", status: 200, text: well, command: ./check, tcp: 80, timeout: 1s, interval: 20s, failures: 2, grace: 1m, then: exit}
         output: json
         stop_signal: QUIT
         stop_grace: 30s
