@@ -146,9 +146,9 @@ toskose.yml:5:83: nodes.backend.components.api.liveness.command: a quotation mar
 toskose.yml:5:97: nodes.backend.components.api.liveness.timeout: "1ms" is less than 10ms
 toskose.yml:5:112: nodes.backend.components.api.liveness.failures: 0 is less than 1
 toskose.yml:5:121: nodes.backend.components.api.liveness.then: "reboot" is not one of restart, report, exit; did you mean "report"?
-toskose.yml:6:44: nodes.frontend.components.web.liveness: needs tcp, http or command
-toskose.yml:6:67: nodes.frontend.components.lint.liveness: no operation of the component starts it
-toskose.yml:6:85: nodes.frontend.components.lint.liveness.status: needs http`,
+toskose.yml:6:43: nodes.frontend.components.web.liveness: needs tcp, http or command
+toskose.yml:6:77: nodes.frontend.components.lint.liveness: no operation of the component starts it
+toskose.yml:6:95: nodes.frontend.components.lint.liveness.status: needs http`,
 		},
 		"how components run": {
 			"nodes:\n  backend:\n    coredump_mark: maybe\n    max_unavailable: 0\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
