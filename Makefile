@@ -212,7 +212,7 @@ bench-page: ## the manager's page in a real browser: first paint, an update, 500
 	go test -count=1 -run '^$$' -bench ThePage -benchtime 1x ./e2e/web
 
 .PHONY: bench-packager
-bench-packager: build ## how fast toskose packages: contexts, images by each builder, wide and large archives
+bench-packager: build ## how fast toskose packages: contexts, images, wide and large archives
 	go run ./scripts/benchpackager
 
 .PHONY: test-unit-long

@@ -115,34 +115,29 @@ func TestImagesOnEveryBaseArePushedAndRunFromThere(t *testing.T) {
 		t.Fatalf("the base images are missing: %v", err)
 	}
 	source := onEveryBase(t)
-	for _, builder := range []string{"docker", "direct"} {
-		t.Run(builder, func(t *testing.T) {
-			t.Parallel()
-			app := prepare(t, engine, source, nil, func(name string) string {
-				config := fmt.Sprintf("  docker: {name: %s/%s-manager}\nnodes:\n", locked, name)
-				for node, registry := range map[string]string{"nothing": open, "small": open, "full": locked, "own": locked} {
-					config += fmt.Sprintf("  %s: {docker: {name: %s/%s-%s}}\n", node, registry, name, node)
-				}
-				return config
-			}, "-p", "--builder", builder)
-			app.target = byCompose
-			refusedWithout(t, app, locked)
-			app.loggedIn(t, locked, adasPassword)
-			mustWith(t, app.env, "", "toskose", app.packaging...)
-			removedFromTheEngine(t, app)
-			app.deploy(t)
-			t.Run("documents", func(t *testing.T) { documentsStay(t, app) })
-			for _, w := range []worker{
-				{"nothing", "alone", open, "user 0, kept \n"},
-				{"small", "clerk", open, "user 0, kept \n"},
-				{"full", "servant", locked, "user 0, kept \n"},
-				{"own", "guest", locked, "user 65534, kept base\n"},
-			} {
-				t.Run(w.node, func(t *testing.T) { w.works(t, app) })
-			}
-			t.Run("undeployed", func(t *testing.T) { documentsGo(t, app) })
-		})
+	app := prepare(t, engine, source, nil, func(name string) string {
+		config := fmt.Sprintf("  docker: {name: %s/%s-manager}\nnodes:\n", locked, name)
+		for node, registry := range map[string]string{"nothing": open, "small": open, "full": locked, "own": locked} {
+			config += fmt.Sprintf("  %s: {docker: {name: %s/%s-%s}}\n", node, registry, name, node)
+		}
+		return config
+	}, "-p")
+	app.target = byCompose
+	refusedWithout(t, app, locked)
+	app.loggedIn(t, locked, adasPassword)
+	mustWith(t, app.env, "", "toskose", app.packaging...)
+	removedFromTheEngine(t, app)
+	app.deploy(t)
+	t.Run("documents", func(t *testing.T) { documentsStay(t, app) })
+	for _, w := range []worker{
+		{"nothing", "alone", open, "user 0, kept \n"},
+		{"small", "clerk", open, "user 0, kept \n"},
+		{"full", "servant", locked, "user 0, kept \n"},
+		{"own", "guest", locked, "user 65534, kept base\n"},
+	} {
+		t.Run(w.node, func(t *testing.T) { w.works(t, app) })
 	}
+	t.Run("undeployed", func(t *testing.T) { documentsGo(t, app) })
 }
 
 // onEveryBase is testdata/bases with the programs for where there is no shell.

@@ -274,7 +274,7 @@ func goThroughReleases(t *testing.T, app *application, where surroundings) {
 		}},
 		{"a script is changed and a component added", func(t *testing.T) {
 			said := deploy(t, secondVersion, true)
-			says(t, said, "start empty: frontend, toskose-manager\n", "components to be created, on volumes as they are now: clock, gui\n")
+			says(t, said, "start empty: frontend, toskose-manager\n", "components to be created, on the current volumes: clock, gui\n")
 			in = app.running(t, in, []string{"api", "logsniffer"}, "api", "clock", "gui", "logsniffer")
 			says(t, app.asks(t, "logs", "gui"), "of the second version")
 			if ids := app.releases(t); len(ids) != 2 || ids[1] != first {
@@ -288,7 +288,7 @@ func goThroughReleases(t *testing.T, app *application, where surroundings) {
 			if where.services {
 				says(t, said, "start empty: toskose-manager\n")
 			} else {
-				says(t, said, "start empty: backend, toskose-manager\n", "as they are now: api, logsniffer\n")
+				says(t, said, "start empty: backend, toskose-manager\n", "on the current volumes: api, logsniffer\n")
 			}
 			in = app.running(t, in, backends, "api", "logsniffer")
 		}},
@@ -306,7 +306,7 @@ func goThroughReleases(t *testing.T, app *application, where surroundings) {
 		}},
 		{"there is no release before the first", func(t *testing.T) {
 			r := command(t, "", "toskose", app.deploying(app.dir, "--rollback")...)
-			if r.code != 1 || !strings.Contains(r.stderr, "is the first that was deployed") {
+			if r.code != 1 || !strings.Contains(r.stderr, "is the first one") {
 				t.Errorf("%v", r)
 			}
 		}},

@@ -225,7 +225,7 @@ func theDataIsCopied(t *testing.T, first, second *application) {
 	refused(`has no volume "x"; it has dbvolume`, "restore", "--stop", "--volume", "x", second.name, file)
 	cut := file + "-cut"
 	write(t, cut, read(t, file)[:2048])
-	refused("it is not a whole backup: it ends in the middle", "restore", "--stop", second.name, cut)
+	refused("it is not a complete backup: it ends in the middle", "restore", "--stop", second.name, cut)
 	if strings.Contains(thoughts(t, second), "of the first") {
 		t.Error("the second has the data before it was restored")
 	}

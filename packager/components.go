@@ -90,7 +90,7 @@ func copyFrom(w io.Writer, archive fs.FS, name string) error {
 	return err
 }
 
-// digestOf is of a value's JSON.
+// digestOf returns a digest of a value's JSON.
 func digestOf(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

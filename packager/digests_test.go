@@ -4,9 +4,9 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 )
 
 // A manager tells containers of two releases apart by these digests alone: with another

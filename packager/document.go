@@ -34,7 +34,7 @@ func (p *planner) document() *spec.Application {
 	return app
 }
 
-// policy returns how toskose.yml wants a goal to keep a component.
+// policy returns the settings in toskose.yml of how a goal restarts a component.
 func policy(c *spec.Component, cfg config.Component) *spec.Policy {
 	p := spec.Policy{
 		Stable: spec.Duration(config.ParseDuration(cfg.Restart.Stable)), MaxDelay: spec.Duration(config.ParseDuration(cfg.Restart.DelayMax)),

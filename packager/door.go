@@ -11,13 +11,13 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-// The secrets of a certificate that the user gives the manager, by manager.tls.
+// The secrets with the certificate and the key in manager.tls.
 const (
 	ManagerCertificate    = "manager-api.crt"
 	ManagerCertificateKey = "manager-api.key"
 )
 
-// expiresSoon is how long before its end a certificate is warned of.
+// expiresSoon is the remaining validity below which a certificate causes a warning.
 const expiresSoon = 30 * 24 * time.Hour
 
 // managerTLS configures TLS for the manager's API and for its connections to units.
@@ -25,10 +25,10 @@ func (p *planner) managerTLS(s *Service) {
 	cfg := &p.plan.Config.Manager
 	if !p.opts.TLS {
 		if cfg.ClientCA != "" {
-			p.report("manager.client_ca: users show their certificates by TLS only: package with --tls")
+			p.report("manager.client_ca: users present certificates over TLS only: package with --tls")
 		}
 		if cfg.TLS != (config.Certificate{}) {
-			p.report("manager.tls: the API is served over TLS with --tls only: package with it")
+			p.report("manager.tls: the API uses TLS only if the application is packaged with --tls")
 		}
 		return
 	}
@@ -62,7 +62,7 @@ func (p *planner) givenCertificate(s *Service) {
 		return
 	}
 	p.plan.Certificate = pair.Leaf
-	p.warnOf(pair.Leaf)
+	p.checkCertificate(pair.Leaf)
 	p.plan.Secrets = append(p.plan.Secrets,
 		Secret{Name: ManagerCertificate, Given: string(cert)}, Secret{Name: ManagerCertificateKey, Given: string(key)})
 	s.Secrets = append(s.Secrets, ManagerCertificate, ManagerCertificateKey)
@@ -71,13 +71,13 @@ func (p *planner) givenCertificate(s *Service) {
 
 func (p *planner) read(name string) ([]byte, error) {
 	if p.opts.Read == nil {
-		return nil, errors.New("there are no files")
+		return nil, errors.New("no files can be read here")
 	}
 	return p.opts.Read(name)
 }
 
-// warnOf warns of a certificate that clients refuse.
-func (p *planner) warnOf(c *x509.Certificate) {
+// checkCertificate warns of a certificate that clients refuse.
+func (p *planner) checkCertificate(c *x509.Certificate) {
 	const day = time.DateOnly
 	switch now := p.opts.Now; {
 	case now.After(c.NotAfter):
@@ -92,7 +92,7 @@ func (p *planner) warnOf(c *x509.Certificate) {
 	}
 }
 
-// CertificateNames are the hosts that the user's certificate names.
+// CertificateNames returns the host names in the user's certificate.
 func (p *Plan) CertificateNames() []string {
 	if p.Certificate == nil {
 		return nil

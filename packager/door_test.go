@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 )
 
 // given packages with a certificate of the user's.
@@ -104,7 +104,7 @@ func TestACertificateThatCannotBeServedIsRefused(t *testing.T) {
 		"cannot be used": func() (*packager.Plan, error) {
 			return given(other, "", "", packager.Options{AllowHost: sample.Host, TLS: true})
 		},
-		"package with it": func() (*packager.Plan, error) { return given(other, key, "", packager.Options{AllowHost: sample.Host}) },
+		"is packaged with --tls": func() (*packager.Plan, error) { return given(other, key, "", packager.Options{AllowHost: sample.Host}) },
 		"no such file": func() (*packager.Plan, error) {
 			cfg := config.Config{Manager: config.Manager{TLS: config.Certificate{Certificate: "a", Key: "b"}}}
 			return packager.New(sample.App(), sample.Archive(), cfg, packager.Options{AllowHost: sample.Host, TLS: true, Read: func(name string) ([]byte, error) {

@@ -39,7 +39,7 @@ func (t *tree) folder(at string) {
 	}
 }
 
-// data adds a file of ours, which only root may change.
+// data adds a generated file, which only root may change.
 func (t *tree) data(at string, data []byte) {
 	t.files[at] = File{Path: at, Mode: modeRootFile, Data: data}
 }
@@ -142,7 +142,8 @@ func (t *tree) file(root, file string) error {
 }
 
 // FileMode returns the mode of a file of the archive in an image. A file is executable if its mode
-// or its first bytes say so: many archives are made on systems without executable bits.
+// has an executable bit or its first bytes are those of a program: some systems that create archives
+// have no executable bits.
 func FileMode(archive fs.FS, file string, info fs.FileInfo) (uint32, error) {
 	head, err := firstBytes(archive, file)
 	if err != nil {
@@ -171,7 +172,7 @@ func (t *tree) sorted() []File {
 	return files
 }
 
-// appPath is where a component has a file of the archive.
+// appPath returns the path in an image of a component's file.
 func appPath(component, file string) string { return path.Join(AppsPath, component, file) }
 
 func firstBytes(archive fs.FS, file string) ([]byte, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/toskose/toskose/tosca/diag"
 )
 
-// HostPath is something that belongs to the machine which runs a container: a folder, a
-// device, the engine's socket. Who can write there may take over the machine.
+// HostPath is a path of the machine that runs a container: a folder, a device or the engine's
+// socket. A container that can write there may be able to take over the machine.
 type HostPath struct {
 	Path string `yaml:"path" json:"path"`
 	User string `yaml:"user" json:"user"` // the container or volume that uses it, for display
@@ -55,7 +55,7 @@ func (p *planner) hostPath(used HostPath, at diag.Position) {
 	p.plan.Host = append(p.plan.Host, used)
 }
 
-// networkVolumes are the types of volumes whose device is on another machine or in memory.
+// networkVolumes are volume types whose device is on another machine or in memory.
 var networkVolumes = []string{"nfs", "nfs4", "cifs", "smb3", "tmpfs", "ceph", "glusterfs"}
 
 // hostOptions returns the options of a volume that name a path of the host, sorted.

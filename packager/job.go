@@ -37,7 +37,7 @@ func (p *planner) checkJobs() {
 			}
 		}
 		if len(tasks) != 1 {
-			p.report("container %q: nodes.%s.job: it hosts %d Tasks, and has to host exactly one", n.Name, n.Name, len(tasks))
+			p.report("container %q: nodes.%s.job: it hosts %d Tasks instead of one", n.Name, n.Name, len(tasks))
 			continue
 		}
 		if r := cfg.Deploy.Replicas; r != nil && *r > 1 {
@@ -48,7 +48,7 @@ func (p *planner) checkJobs() {
 			switch {
 			case c.Task != nil:
 			case !slices.Contains(hosts, c.Name):
-				p.report("container %q: nodes.%s.job: it hosts component %q, too, which the manager must run: only what Task %q is hosted on may be there", n.Name, n.Name, c.Name, tasks[0].Name)
+				p.report("container %q: nodes.%s.job: it also hosts component %q, which the manager must run: it may only host Task %q and the hosts of that", n.Name, n.Name, c.Name, tasks[0].Name)
 			case starts(c):
 				p.report("container %q: nodes.%s.job: component %q is started, so the manager must run it", n.Name, n.Name, c.Name)
 			}
@@ -60,7 +60,7 @@ func (p *planner) checkJobs() {
 	}
 }
 
-// checkAlone refuses a job that the manager has to bring into an order with others.
+// checkAlone rejects a job that depends on components, because the manager must order them.
 func (p *planner) checkAlone(node string, own []string) {
 	for _, c := range p.app.Components {
 		for _, to := range slices.Concat(c.Depends, c.Connections) {
@@ -98,7 +98,7 @@ func stepsTo(c spec.Component) (steps []protocol.Operation, ok bool) {
 	for queue := []place{{state: c.Protocol.Initial}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		next := c.Protocol.Allowed(at.state, false, implemented)
-		// What is implemented is not skipped on the way to it.
+		// An operation with a script is not skipped.
 		if slices.ContainsFunc(next, func(s protocol.Step) bool { return s.Operation == protocol.TaskRun }) {
 			return at.steps, true
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
@@ -98,16 +98,16 @@ func TestWhatOnlyTheManagerCanRunIsNoJob(t *testing.T) {
 	t.Parallel()
 	two := 2
 	for want, change := range map[string]func(app *spec.Application, cfg *config.Node){
-		`it hosts 2 Tasks, and has to host exactly one`: func(app *spec.Application, _ *config.Node) {
+		`it hosts 2 Tasks instead of one`: func(app *spec.Application, _ *config.Node) {
 			other := app.Components[4]
 			other.Name = "other"
 			app.Components = append(app.Components, other)
 		},
-		`it hosts 0 Tasks, and has to host exactly one`: func(app *spec.Application, _ *config.Node) { app.Components[4].Task = nil },
+		`it hosts 0 Tasks instead of one`: func(app *spec.Application, _ *config.Node) { app.Components[4].Task = nil },
 		`each of 2 replicas would run the whole Task "migrate": leave out deploy.replicas`: func(_ *spec.Application, cfg *config.Node) {
 			cfg.Deploy.Replicas = &two
 		},
-		`it hosts component "tool", too, which the manager must run: only what Task "migrate" is hosted on may be there`: func(app *spec.Application, _ *config.Node) {
+		`it also hosts component "tool", which the manager must run: it may only host Task "migrate" and the hosts of that`: func(app *spec.Application, _ *config.Node) {
 			app.Components[4].Host = "toolbox"
 		},
 		`component "tool" is started, so the manager must run it`: func(app *spec.Application, _ *config.Node) {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// leastInside is the minimum length of a secret for which a longer value containing it is reported
+// minLeakLength is the minimum length of a secret for which a longer value containing it is reported
 // as a leak.
-const leastInside = 6
+const minLeakLength = 6
 
-// checkLeaks warns where the value of a secret is also written in the clear,
-// under a name that `secrets` does not list.
+// checkLeaks warns if the value of a secret is also written in plain text, under a name that
+// `secrets` does not list.
 func (p *planner) checkLeaks() {
 	warned := map[string]bool{}
 	leak := func(value, format string, args ...any) {
 		for _, s := range p.plan.Secrets {
 			given := strings.TrimRight(s.Given, "\n")
-			if !s.Application || value != given && (len(given) < leastInside || !strings.Contains(value, given)) {
+			if !s.Application || value != given && (len(given) < minLeakLength || !strings.Contains(value, given)) {
 				continue
 			}
 			where := fmt.Sprintf(format, args...)

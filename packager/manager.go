@@ -56,7 +56,7 @@ func (p *planner) managerFiles() []File {
 	return t.sorted()
 }
 
-// managerSecrets gives the manager its own secrets, and the passwords of all units.
+// managerSecrets adds the manager's own secrets and the passwords of all units.
 func (p *planner) managerSecrets(s *Service) {
 	cfg := p.plan.Config.Manager
 	p.plan.Secrets = append(p.plan.Secrets,

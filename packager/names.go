@@ -8,8 +8,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// What is valid in a section of supervisord.conf, in a list of programs, as a
-// folder, in a URL and as a name of a container, all at once.
+// nameForm matches names that are valid in a section of supervisord.conf, in a list of programs, as a
+// folder, in a URL and as the name of a container.
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 const nameRule = "letters, digits, '_', '.' and '-', beginning with a letter or digit"
@@ -20,7 +20,7 @@ var (
 	partRoutes = []string{"log", "operations"}
 )
 
-// checkNames refuses names that no program, route or container can have.
+// checkNames rejects names that are invalid for programs, routes or containers.
 func (p *planner) checkNames() {
 	for _, n := range p.app.Nodes {
 		p.checkName("container", n.Name, nodeRoutes)
@@ -57,14 +57,14 @@ func (p *planner) checkOperations(c spec.Component, programs map[string]string) 
 		}
 		program := c.Name + "." + processName(c, name)
 		if other, ok := programs[program]; ok {
-			p.report("component %q: operation %q: its program %q is already that of %q; rename one of them", c.Name, name, program, other)
+			p.report("component %q: operation %q: it has the same program name %q as %q; rename one of them", c.Name, name, program, other)
 		}
 		programs[program] = c.Name + " " + name.String()
 	}
 }
 
-// processName is an operation's bare name where one interface of the component
-// only has it, otherwise `interface.operation`.
+// processName returns an operation's name, with its interface if another interface of the component
+// has the same operation.
 func processName(c spec.Component, operation protocol.Operation) string {
 	for other := range c.Operations() {
 		if other.Name == operation.Name && other != operation {
@@ -74,8 +74,8 @@ func processName(c spec.Component, operation protocol.Operation) string {
 	return operation.Name
 }
 
-// checkPorts refuses two containers that publish one port of the host, or one
-// that does the manager's.
+// checkPorts rejects containers that publish the same port of the host as another container or the
+// manager.
 func (p *planner) checkPorts() {
 	type port struct {
 		host     int

@@ -59,8 +59,8 @@ func hosts(app *spec.Application, node string) bool {
 	return slices.ContainsFunc(app.Components, func(c spec.Component) bool { return c.Node == node })
 }
 
-// New makes the plan for an application. archive contains the application's files; cfg is the
-// result of config.Decode for TargetOf(app), or empty. The error joins all problems.
+// New returns the plan of an application. archive contains the application's files; cfg is the
+// result of config.File.Check for TargetOf(app), or empty. The error joins all problems.
 func New(app *spec.Application, archive fs.FS, cfg config.Config, opts Options) (*Plan, error) {
 	name, err := projectName(app.Name)
 	if err != nil {
@@ -98,7 +98,7 @@ func New(app *spec.Application, archive fs.FS, cfg config.Config, opts Options) 
 	return p.plan, nil
 }
 
-// planner gathers a plan and the problems with it.
+// planner collects a plan and its problems.
 type planner struct {
 	app      *spec.Application
 	archive  fs.FS
@@ -131,19 +131,19 @@ func (p *planner) components(node string) []spec.Component {
 // `web_data` would get the same volume name.
 var notInProjectNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// longestProject leaves services their names: a Swarm's have 63 characters
-// with the project's before them.
-const longestProject = 40
+// maxProjectName is the maximum length of a project name: a Swarm service's name has at most 63
+// characters and starts with it.
+const maxProjectName = 40
 
-// projectName makes a name that Compose projects, Swarm stacks and namespaces may have. A
-// long one is shortened.
+// projectName converts a name to one that is valid for Compose projects, Swarm stacks and namespaces.
+// It shortens a long name.
 func projectName(app string) (string, error) {
 	name := strings.Trim(notInProjectNames.ReplaceAllString(strings.ToLower(app), "-"), "-")
 	if name == "" {
-		return "", fmt.Errorf("the application's name %q has no letter or digit to name a project with", app)
+		return "", fmt.Errorf("the application's name %q has no letter or digit", app)
 	}
-	if len(name) > longestProject {
-		name = Shorten(name, app, longestProject)
+	if len(name) > maxProjectName {
+		name = Shorten(name, app, maxProjectName)
 	}
 	return name, nil
 }
@@ -155,7 +155,7 @@ func Shorten(name, of string, length int) string {
 	return strings.TrimRight(name[:min(len(name), length-len(digest))], "-_") + digest
 }
 
-// volume plans a volume; toskose.yml wins over the application.
+// volume plans a volume. The settings in toskose.yml take precedence.
 func volume(v spec.Volume, cfg config.Volume) Volume {
 	out := Volume{Name: v.Name}
 	for _, key := range slices.Sorted(maps.Keys(v.Options)) {

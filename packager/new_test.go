@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/spec"
 )
 
@@ -197,7 +197,7 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 			func(a *spec.Application) {
 				a.Components[1].Name, a.Components[1].Connections = "api.Standard", nil
 			},
-			`its program "api.Standard.start" is already that of "api Standard.start"`,
+			`it has the same program name "api.Standard.start" as "api Standard.start"`,
 		},
 		"an image by the name of another's base": {
 			func(a *spec.Application) {
@@ -226,7 +226,7 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 			func(a *spec.Application) {
 				a.Nodes[0].Shares = []spec.Share{{Container: "/toskose/documents/", Host: "/srv"}}
 			},
-			`container "backend": nothing can be mounted at /toskose/documents/, where the unit has a volume of its own`,
+			`container "backend": nothing can be mounted at /toskose/documents/, where the unit has its own volume`,
 		},
 		"a volume in the place of the unit's documents": {
 			func(a *spec.Application) {
@@ -264,7 +264,7 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 				o := &a.Components[0].Interfaces[0].Operations[1]
 				o.Inputs = append(o.Inputs, spec.OperationInput{Name: "PORT", Value: "1"})
 			},
-			`input "PORT": is the variable INPUT_PORT, which "port" is too`,
+			`input "PORT": has the same variable INPUT_PORT as "port"`,
 		},
 	}
 	for name, test := range tests {
@@ -319,7 +319,7 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 	app.Nodes[2].Image = spec.Image{Kind: spec.ImageFileService, Name: "store/Dockerfile.prod"}
 	plan := func(yml string) (*packager.Plan, error) {
 		target := packager.TargetOf(app)
-		cfg, err := config.Decode("toskose.yml", []byte(yml), &target)
+		cfg, err := config.Parse("toskose.yml", []byte(yml)).Check(&target)
 		if err != nil {
 			return nil, err
 		}

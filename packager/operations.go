@@ -49,7 +49,7 @@ func operations(c spec.Component) map[string]config.TargetOperation {
 }
 
 // declaredPort returns the TCP port at which a component must accept connections once started, or
-// 0. The component's own endpoint wins. The container's endpoint or, without one, its only port
+// 0. The component's own endpoint takes precedence. The container's endpoint or, without one, its only port
 // applies if no other component is started in the container.
 func declaredPort(app *spec.Application, c spec.Component) int {
 	if c.Endpoint != 0 {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	unit "github.com/toskose/toskose/unit/config"
@@ -85,6 +85,9 @@ func TestTheUnitGetsWhatToskoseYmlSaysOfComponents(t *testing.T) {
 			TCP: "8000", HTTP: "http://127.0.0.1:8000/a b?c=%20#d", Command: `./check "a  b" 100% ; #`, Log: " 100% ;ready #1", Notify: true,
 			Timeout: "1m30s", Interval: "50ms",
 		},
+		Liveness: config.Liveness{
+			TCP: "8000", HTTP: "http://127.0.0.1:8000/a b", Status: "200-204", Text: "100%", Command: `./check "a  b" 100% ; #`, Timeout: "500ms", Failures: 2, Then: "report",
+		},
 		Output: "json", StopSignal: "QUIT", StopGrace: "40s", User: "root:0",
 		Operations: map[string]config.Operation{
 			"Standard.create":            {User: "0", Timeout: "1500ms"},
@@ -106,6 +109,7 @@ func TestTheUnitGetsWhatToskoseYmlSaysOfComponents(t *testing.T) {
 	root := &unit.User{Name: "root", UID: 0, GID: 0, Groups: []int{0}}
 	type settings struct {
 		Ready   *unit.Ready
+		Live    *unit.Live
 		Output  unit.Output
 		Signal  syscall.Signal
 		Grace   int
@@ -116,13 +120,17 @@ func TestTheUnitGetsWhatToskoseYmlSaysOfComponents(t *testing.T) {
 		TCP: "127.0.0.1:8000", HTTP: "http://127.0.0.1:8000/a%20b?c=%20", Argv: []string{"./check", "a  b", "100%", ";", "#"},
 		Log: `(?:) 100% \;ready \#1(?:)`, Notify: true, Timeout: 90 * time.Second, Interval: 50 * time.Millisecond,
 	}
+	live := &unit.Live{
+		TCP: "127.0.0.1:8000", HTTP: "http://127.0.0.1:8000/a%20b", FirstStatus: 200, LastStatus: 204, Text: "100%", Argv: []string{"./check", "a  b", "100%", ";", "#"},
+		Interval: 10 * time.Second, Timeout: 500 * time.Millisecond, Failures: 2, Then: unit.LiveReport,
+	}
 	term := syscall.SIGTERM
 	for name, want := range map[string]settings{
-		"api:Standard.start":      {ready, unit.OutputJSON, syscall.SIGQUIT, 40, root, 0},
-		"api:create":              {nil, unit.OutputJSON, term, 10, root, 1500 * time.Millisecond},
-		"api:push_default":        {nil, unit.OutputJSON, term, 10, root, 0},
-		"api:api_interface.start": {nil, unit.OutputJSON, term, 10, root, 0},
-		"viewer:start":            {nil, unit.OutputNone, term, 10, nil, 0},
+		"api:Standard.start":      {ready, live, unit.OutputJSON, syscall.SIGQUIT, 40, root, 0},
+		"api:create":              {nil, nil, unit.OutputJSON, term, 10, root, 1500 * time.Millisecond},
+		"api:push_default":        {nil, nil, unit.OutputJSON, term, 10, root, 0},
+		"api:api_interface.start": {nil, nil, unit.OutputJSON, term, 10, root, 0},
+		"viewer:start":            {nil, nil, unit.OutputNone, term, 10, nil, 0},
 	} {
 		component, operation, _ := strings.Cut(name, ":")
 		got, ok := c.Program(component, operation)
@@ -133,7 +141,7 @@ func TestTheUnitGetsWhatToskoseYmlSaysOfComponents(t *testing.T) {
 		if got.User != nil {
 			got.User.Name, got.User.Groups = "root", []int{0} // of this machine
 		}
-		have := settings{got.Ready, got.Output, got.StopSignal, got.StopWaitSecs, got.User, got.Timeout}
+		have := settings{got.Ready, got.Live, got.Output, got.StopSignal, got.StopWaitSecs, got.User, got.Timeout}
 		if diff := cmp.Diff(want, have); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

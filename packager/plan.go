@@ -92,7 +92,7 @@ type Service struct {
 	Job        *Job `json:",omitempty"` // the job after which it exits; nil: it does not exit
 }
 
-// Job is the Task that a container is there for, without the manager.
+// Job is the Task that a container runs without the manager.
 type Job struct {
 	Name string
 	spec.Task
@@ -152,9 +152,9 @@ func (p *Plan) Pinned(pin func(ref string) (name, user string)) *Plan {
 }
 
 // WithSecretUsers returns the plan with secrets that only the user of each unit can read.
-// userOf returns the number of the user that an image runs as; empty: it is not known.
-// A standalone container has no unit: its secrets stay readable for all of its users, as
-// programs often read them after they have changed to a user of their own.
+// userOf returns the numeric ID of the user that an image runs as, or "" if it is unknown. The
+// secrets of a standalone container stay readable for all of its users, because programs often read
+// them after they have changed their user.
 func (p *Plan) WithSecretUsers(userOf func(image string) string) *Plan {
 	out := *p
 	out.Services = slices.Clone(p.Services)
@@ -166,8 +166,8 @@ func (p *Plan) WithSecretUsers(userOf func(image string) string) *Plan {
 	return &out
 }
 
-// OtherNames lists, as ALIAS=NAME, the aliases of containers that the manager
-// finds by other names (TOSKOSE_DISCOVERY_NAMES, TOSKOSE_DISCOVERY_UNITS).
+// OtherNames lists, as ALIAS=NAME, the aliases of containers that have another name in DNS
+// (TOSKOSE_DISCOVERY_NAMES, TOSKOSE_DISCOVERY_UNITS).
 func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
 	var pairs []string
 	for _, s := range p.Services {
@@ -178,7 +178,7 @@ func (p *Plan) OtherNames(nameOf func(service, alias string) string) string {
 	return strings.Join(pairs, ",")
 }
 
-// The places in a toskosed image and in the manager's.
+// Paths in a toskosed image and in the manager's image.
 const (
 	UnitPath     = "/toskose/unit/toskose-unit"
 	UnitConfPath = "/toskose/unit/supervisord.conf"
@@ -197,7 +197,7 @@ const (
 	ManagerFolder = "/toskose/manager"
 	// ApplicationPath is the document of the application, which the manager reads.
 	ApplicationPath = ManagerFolder + "/app.json"
-	// ClientCAPath has the authorities of users' certificates.
+	// ClientCAPath contains the authorities of users' certificates.
 	ClientCAPath = ManagerFolder + "/client-ca.crt"
 )
 
@@ -208,15 +208,15 @@ const (
 	LabelVersion = "io.toskose.version"
 	LabelJob     = "io.toskose.job" // of a container that runs one Task and then exits: the Task's name
 
-	// Of a toskosed image: the entry point and command of its base, each a JSON list.
+	// The entry point and the command of a toskosed image's base, each a JSON list.
 	LabelBaseEntrypoint = "io.toskose.base.entrypoint"
 	LabelBaseCommand    = "io.toskose.base.command"
 )
 
-// IsJob reports whether a container with these labels is there for one Task.
+// IsJob reports whether a container with these labels runs one Task.
 func IsJob(labels map[string]string) bool { return labels[LabelJob] != "" }
 
-// UnitPassword is the name of the secret with the password of a node's units.
+// UnitPassword returns the name of the secret with the password of a node's units.
 func UnitPassword(node string) string { return node + "-password" }
 
 // The names of the manager's own secrets.
@@ -226,21 +226,20 @@ const (
 	ManagerUsers     = "manager-users" // the file of `toskose user`
 )
 
-// ManagerUser runs the manager. ManagerUID is its number.
+// ManagerUser runs the manager. ManagerUID is its numeric ID.
 const (
 	ManagerUser = "65532:65532"
 	ManagerUID  = "65532"
 )
 
-// How often a container's health is checked, how long one check may take, and
-// how many have to fail.
+// The health checks of a container.
 const (
 	HealthInterval = 3 * time.Second
 	HealthTimeout  = 5 * time.Second
 	HealthRetries  = 10
 )
 
-// The same for a unit whose first check decides when names resolve to its container: see the
+// The health check of a unit whose first check decides when names resolve to its container: see the
 // unit's command pulse, which keeps running.
 const (
 	PulseInterval = 500 * time.Millisecond
@@ -248,7 +247,7 @@ const (
 	PulseRetries  = 30
 )
 
-// Files stored with the secrets; no secret can have their names.
+// Files stored with the secrets. Their names are not available to secrets.
 const (
 	SecretNamesFile  = "names.json" // each secret's name in the Swarm
 	RotationFile     = ".rotation"  // how far secrets that are being replaced are

@@ -3,9 +3,9 @@ package packager_test
 import (
 	"testing"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 )
 
 func TestAPinnedPlanHasOtherImagesAndIsOtherwiseTheSame(t *testing.T) {

@@ -12,9 +12,8 @@ import (
 
 const plainInCommands = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./@+=:,%-"
 
-// command writes a command line as supervisord splits it (Python's shlex, then
-// %-expansion). Backslashes serve better than quotation marks: they also keep
-// a " ;" in a path from beginning a comment.
+// command quotes a command line for supervisord, which splits it like Python's shlex and then expands
+// %. Backslashes also prevent a " ;" in a path from starting a comment, unlike quotation marks.
 func command(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -30,13 +29,13 @@ func command(words ...string) string {
 	return percent(strings.Join(quoted, " "))
 }
 
-// shellWords writes a command line that is written as for a shell.
+// shellWords splits a command line as a shell does, and quotes it for supervisord.
 func shellWords(text string) (string, error) {
 	words, err := config.SplitWords(text)
 	return command(words...), err
 }
 
-// seconds writes a duration.
+// seconds returns a duration as a number of seconds.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 // address removes white space from a URL; it returns other text unchanged.
@@ -59,5 +58,5 @@ func pattern(text string) string {
 	return percent(text)
 }
 
-// percent keeps a value of supervisord.conf from being expanded.
+// percent escapes "%" in a value of supervisord.conf.
 func percent(s string) string { return strings.ReplaceAll(s, "%", "%%") }

@@ -10,9 +10,8 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// What toskose.yml lists under `secrets:` reaches containers as files, as
-// passwords do.
-// A unit reads them when an operation starts; a standalone container has to.
+// The values listed under `secrets:` in toskose.yml reach containers as files, like passwords. A unit
+// reads them when an operation starts; a standalone container must read them itself.
 
 // values lists the values that can be secrets: COMPONENT.INPUT and CONTAINER.VARIABLE.
 func values(app *spec.Application) []string {
@@ -68,8 +67,8 @@ func (p *planner) checkSecrets() {
 	}
 }
 
-// secretInputs returns the files of an operation's secret inputs by the names of
-// their variables, without INPUT_.
+// secretInputs returns the files of an operation's secret inputs, by the names of their variables
+// without INPUT_.
 func (p *planner) secretInputs(c spec.Component, name protocol.Operation, o spec.Operation) map[string]string {
 	files := map[string]string{}
 	for _, in := range o.Inputs {
@@ -93,8 +92,8 @@ func (p *planner) secretName(c spec.Component, name protocol.Operation, in spec.
 	return c.Name + "." + in.Name
 }
 
-// secretVariables takes a container's secret variables out of its environment
-// and returns their files.
+// secretVariables removes a container's secret variables from its environment and returns their
+// files.
 func (p *planner) secretVariables(s *Service) map[string]string {
 	files := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
@@ -109,8 +108,7 @@ func (p *planner) secretVariables(s *Service) map[string]string {
 	return files
 }
 
-// secretFiles adds the secret inputs of a container's components to its
-// secrets.
+// secretFiles adds the secret inputs of a container's components to its secrets.
 func (p *planner) secretFiles(s *Service, components []spec.Component) {
 	for _, c := range components {
 		for name, o := range c.Operations() {

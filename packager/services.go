@@ -133,7 +133,7 @@ func (p *planner) checkMounts(s Service) {
 	}
 	for _, location := range at {
 		if path.Clean(location) == DocumentsPath {
-			p.report("container %q: nothing can be mounted at %s, where the unit has a volume of its own", s.Name, location)
+			p.report("container %q: nothing can be mounted at %s, where the unit has its own volume", s.Name, location)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (p *planner) nodeFiles(node string, components []spec.Component, secrets ma
 			p.problems = append(p.problems, err)
 			ok = false
 		}
-		p.borrow(t, c)
+		p.inputArtifacts(t, c)
 	}
 	if ok { // or a missing script would be reported twice
 		conf, err := p.unitConf(node, components)
@@ -200,12 +200,12 @@ func (p *planner) nodeFiles(node string, components []spec.Component, secrets ma
 	return t.sorted()
 }
 
-// borrow adds the artifacts that a component's inputs name, wherever they are.
-func (p *planner) borrow(t *tree, c spec.Component) {
+// inputArtifacts adds the artifacts that a component's inputs refer to, of any component.
+func (p *planner) inputArtifacts(t *tree, c spec.Component) {
 	for name, o := range c.Operations() {
 		for _, in := range o.Inputs {
 			in.Resolve(func(owner, artifact string) string {
-				if err := t.file(appPath(p.keeper(c, owner), ""), artifact); err != nil {
+				if err := t.file(appPath(p.artifactFolder(c, owner), ""), artifact); err != nil {
 					p.report("component %q: operation %q: input %q: artifact %q: %w", c.Name, name, in.Name, artifact, err)
 				}
 				return ""

@@ -39,7 +39,7 @@ func (p *planner) secure(s *Service, names ...string) {
 func tlsCert(service string) string { return service + "-tls.crt" }
 func tlsKey(service string) string  { return service + "-tls.key" }
 
-// unitTLS are the files of a unit's certificate, for its configuration.
+// unitTLS contains the paths of a unit's certificate, for its configuration.
 type unitTLS struct{ Cert, Key, Authority string }
 
 func (p *planner) unitTLS(node string) *unitTLS {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,10 +41,10 @@ type unitProgram struct {
 	StopSignal                        string
 	StopWait                          int
 	Timeout                           string // seconds
-	Ready                             []unitKey
+	Ready, Live                       []unitKey
 }
 
-// unitKey is a key of a program with its value.
+// unitKey is a key of a program section with its value.
 type unitKey struct{ Name, Value string }
 
 // unitConf renders the supervisord.conf of a node's unit.
@@ -94,7 +95,7 @@ func (p *planner) containerDocument(node string, components []spec.Component, fi
 	return spec.EncodeContainer(&document)
 }
 
-// logFiles returns when the log files of a node's operations rotate.
+// logFiles returns the rotation settings of the log files of a node's operations.
 func (p *planner) logFiles(node string, components []spec.Component) map[[2]string]config.LogFile {
 	var operations [][2]string
 	for _, c := range components {
@@ -152,11 +153,38 @@ func (u *unitProgram) startAndStop(cfg config.Component) (err error) {
 	if cfg.StopSignal != config.DefaultStopSignal {
 		u.StopSignal = cfg.StopSignal
 	}
+	if u.Live, err = live(cfg.Liveness); err != nil {
+		return err
+	}
 	u.Ready, err = ready(cfg.Readiness)
 	return err
 }
 
-// ready returns the keys of a readiness.
+// live returns the keys of a liveness check.
+func live(l config.Liveness) ([]unitKey, error) {
+	if l == (config.Liveness{}) {
+		return nil, nil
+	}
+	command, err := shellWords(l.Command)
+	if err != nil {
+		return nil, fmt.Errorf("liveness: command: %w", err)
+	}
+	keys := []unitKey{
+		{"tcp", l.TCP},
+		{"http", percent(address(l.HTTP))},
+		{"status", l.Status},
+		{"text", percent(l.Text)},
+		{"command", command},
+		{"interval", seconds(config.ParseDuration(l.Interval))},
+		{"timeout", seconds(config.ParseDuration(l.Timeout))},
+		{"failures", strconv.Itoa(l.Failures)},
+		{"grace", seconds(config.ParseDuration(l.Grace))},
+		{"then", l.Then},
+	}
+	return slices.DeleteFunc(keys, func(k unitKey) bool { return k.Value == "" }), nil
+}
+
+// ready returns the keys of a readiness check.
 func ready(r config.Readiness) ([]unitKey, error) {
 	if r.None {
 		return nil, nil
@@ -194,8 +222,7 @@ func scriptCommand(archive fs.FS, at, script string) (string, error) {
 	return command("/bin/sh", at), nil
 }
 
-// inputs returns an operation's INPUT_ variables, without that prefix, but for
-// the secret ones.
+// inputs returns an operation's INPUT_ variables, without that prefix and without secret ones.
 func (p *planner) inputs(c spec.Component, o spec.Operation) map[string]string {
 	values := map[string]string{}
 	for _, in := range o.Inputs {
@@ -206,17 +233,16 @@ func (p *planner) inputs(c spec.Component, o spec.Operation) map[string]string {
 	return values
 }
 
-// inputValue is an input's value; an artifact's is its path in the container.
+// inputValue returns the value of an input; for an artifact, its path in the container.
 func (p *planner) inputValue(c spec.Component, in spec.OperationInput) string {
 	return in.Resolve(func(owner, artifact string) string {
-		return appPath(p.keeper(c, owner), artifact)
+		return appPath(p.artifactFolder(c, owner), artifact)
 	})
 }
 
-// keeper is the component in whose folder an artifact lies that an input
-// names: its owner's where that is in the same container, otherwise the
-// component's own, which gets a copy.
-func (p *planner) keeper(c spec.Component, owner string) string {
+// artifactFolder returns the component whose folder contains an artifact that an input refers to: its
+// owner if that is in the same container, otherwise the component itself, which gets a copy.
+func (p *planner) artifactFolder(c spec.Component, owner string) string {
 	i := slices.IndexFunc(p.app.Components, func(o spec.Component) bool { return o.Name == owner })
 	if i >= 0 && p.app.Components[i].Node == c.Node {
 		return owner
@@ -233,11 +259,11 @@ func (p *planner) checkInputs(c spec.Component) {
 			subject := fmt.Sprintf("component %q: operation %q: input %q", c.Name, name, in.Name)
 			upper := strings.ToUpper(in.Name)
 			if other, ok := seen[upper]; ok {
-				p.report("%s: is the variable INPUT_%s, which %q is too", subject, upper, other)
+				p.report("%s: has the same variable INPUT_%s as %q", subject, upper, other)
 			}
 			seen[upper] = in.Name
 			if strings.ContainsAny(in.Name, "=\x00") || strings.ContainsRune(in.Value, 0) {
-				p.report("%s: cannot be a variable of the environment", subject)
+				p.report("%s: is not a valid name for an environment variable", subject)
 			}
 		}
 	}

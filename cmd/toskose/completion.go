@@ -17,7 +17,6 @@ import (
 // flagValues are the values that shells suggest for a flag. If commands differ, the key starts
 // with the command's name.
 var flagValues = map[string][]string{
-	"builder":         {image.BuilderDocker, image.BuilderDirect},
 	"pull":            {image.PullMissing, image.PullAlways, image.PullNever},
 	"base-images":     {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},
 	"output-images":   {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},

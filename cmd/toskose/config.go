@@ -45,13 +45,14 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 		return err
 	}
 	defer archive.Close()
-	applyConfigs(&opts, args[1:])
+	file := readConfig(args[1:])
+	file.apply(&opts)
 	app, _, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return err
 	}
 	target := packager.TargetOf(app)
-	cfg, err := readConfig(args[1:], &target)
+	cfg, err := file.check(&target)
 	if err != nil {
 		return err
 	}
@@ -63,25 +64,36 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 	return err
 }
 
-// readConfig reads the toskose.yml that a command line names, if any.
-func readConfig(paths []string, target *config.Target) (cfg config.Config, err error) {
-	for _, path := range paths {
-		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // it would be empty the second time
-			return config.Config{}, fmt.Errorf("cannot read the configuration: %q is not a regular file, and it is read twice", path)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return config.Config{}, fmt.Errorf("cannot read the configuration: %w", err)
-		}
-		if cfg, err = config.Decode(path, data, target); err != nil {
-			return config.Config{}, err
-		}
-	}
-	return cfg, nil
+// configFile is the toskose.yml that a command line names, if any.
+type configFile struct {
+	parsed *config.File
+	err    error // it cannot be read
 }
 
-// mostOfAFile is the maximum size of a file that a configuration names.
-const mostOfAFile = 1 << 20
+// readConfig reads a toskose.yml. Problems are reported by check, when the application is known.
+func readConfig(paths []string) configFile {
+	var name string
+	var data []byte
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return configFile{err: fmt.Errorf("cannot read the configuration: %w", err)}
+		}
+		name, data = path, text
+	}
+	return configFile{parsed: config.Parse(name, data)}
+}
+
+// check returns the configuration of an application.
+func (f configFile) check(target *config.Target) (config.Config, error) {
+	if f.err != nil {
+		return config.Config{}, f.err
+	}
+	return f.parsed.Check(target)
+}
+
+// maxFile is the maximum size of a file that a configuration names.
+const maxFile = 1 << 20
 
 // beside reads the files that a configuration names, with paths relative to the configuration.
 func beside(configs []string) func(name string) ([]byte, error) {
@@ -96,35 +108,34 @@ func beside(configs []string) func(name string) ([]byte, error) {
 			return nil, err
 		}
 		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, mostOfAFile+1))
-		if err == nil && len(data) > mostOfAFile {
-			err = fmt.Errorf("%s is longer than %d bytes", name, mostOfAFile)
+		data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+		if err == nil && len(data) > maxFile {
+			err = fmt.Errorf("%s is longer than %d bytes", name, maxFile)
 		}
 		return data, err
 	}
 }
 
-// applyConfigs sets the options for loading a document according to the configurations: their base images,
-// and no warnings about operations that they configure. Errors in a configuration are reported
-// later, when the application is known.
-func applyConfigs(opts *tosca.Options, paths []string) {
-	cfg, err := readConfig(paths, nil)
+// apply sets the options for loading a document: the base images of the configuration, and no warnings about operations that it
+// configures. A configuration with problems has no effect.
+func (f configFile) apply(opts *tosca.Options) {
+	cfg, err := f.check(nil)
 	if err != nil {
 		return
 	}
 	opts.Hosts, opts.Operations = map[string]string{}, map[string][]string{}
-	decided := func(components map[string]config.Component) {
+	configured := func(components map[string]config.Component) {
 		for name, c := range components {
 			for operation := range c.Operations {
 				opts.Operations[name] = append(opts.Operations[name], operation)
 			}
 		}
 	}
-	decided(cfg.Components)
+	configured(cfg.Components)
 	for name, n := range cfg.Nodes {
 		if image, err := n.Docker.Base(""); err == nil && image != "" {
 			opts.Hosts[name] = image
 		}
-		decided(n.Components)
+		configured(n.Components)
 	}
 }

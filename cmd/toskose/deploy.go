@@ -185,9 +185,8 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 	if f.progress == progressJSON {
 		opts.Progress = jsonSteps{opts.Progress}
 	}
-	carry := &live.Carry{Up: f.up, Timeout: opts.Timeout, Say: func(line string) { fmt.Fprintln(opts.Progress, line) }}
-	opts.Before, opts.After, opts.Back, opts.By = carry.Before, carry.After, carry.Back, cli.Identity()
-	opts.Kept, opts.Return = carry.Kept, carry.Return
+	opts.Goal = &live.PreservedGoal{Up: f.up, Timeout: opts.Timeout, Say: func(line string) { fmt.Fprintln(opts.Progress, line) }}
+	opts.By = cli.Identity()
 	return do(ctx, docker, opts)
 }
 

@@ -25,6 +25,7 @@ type document struct {
 	list diag.List
 	opts report.Options
 	file *csar.Archive // nil if it is not an archive
+	conf configFile
 }
 
 // Whether a document is checked with the secrets that the user gave, or its model
@@ -42,8 +43,9 @@ func read(ctx context.Context, inputs *inputFlags, path string, secrets bool, co
 		return nil, err
 	}
 	opts.Draft, opts.Withhold = true, !secrets
-	applyConfigs(&opts, configs)
-	d := &document{opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile)}}
+	conf := readConfig(configs)
+	conf.apply(&opts)
+	d := &document{conf: conf, opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile)}}
 	d.file, err = csar.Open(path)
 	if err == nil {
 		d.opts.Source = sources(d.file, opts.InputFile)

@@ -166,8 +166,8 @@ func (s *shop) answering(answer http.HandlerFunc, methods ...string) {
 }
 
 var (
-	toRegistry = []string{"--builder", "direct", "--platform", "linux/amd64", "--output-images", "registry", "-o", "MADE/out", "SHOP", "CONFIG"}
-	toLayout   = []string{"--builder", "direct", "--platform", "linux/amd64", "--output-images", "oci:MADE/layout", "--base-images", "registry", "-o", "MADE/out", "SHOP", "CONFIG"}
+	toRegistry = []string{"--platform", "linux/amd64", "--output-images", "registry", "-o", "MADE/out", "SHOP", "CONFIG"}
+	toLayout   = []string{"--platform", "linux/amd64", "--output-images", "oci:MADE/layout", "--base-images", "registry", "-o", "MADE/out", "SHOP", "CONFIG"}
 )
 
 func TestWhateverFailsEndsInOneMessageAndNothingIsLeft(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 // imageFlags are the flags of building images.
 type imageFlags struct {
 	opts     image.Options
+	unused   string // the value of --builder
 	bases    string
 	output   string
 	dryRun   bool
@@ -28,11 +29,12 @@ func (f *imageFlags) register(cmd *cobra.Command) {
 	flags.BoolVarP(&f.opts.Push, "enable-push", "p", false, "push the images to their registries")
 	flags.StringVar(&f.opts.UnitImage, "unit-image", "", "image to take the unit from (default the binary installed with toskose, or toskose-unit:VERSION)")
 	flags.StringVar(&f.opts.ManagerImage, "manager-image", "", "image to take the manager from (default the binary installed with toskose, or toskose-manager:VERSION)")
-	flags.StringVar(&f.opts.Builder, "builder", image.BuilderDocker, "docker: the engine builds the images; direct: toskose does, with or without an engine")
+	flags.StringVar(&f.unused, "builder", "", "deprecated: has no effect")
+	flags.Lookup("builder").Hidden = true
 	flags.StringSliceVar(&f.opts.Platforms, "platform", nil, "build for `OS/ARCH[,…]` (default the engine's; without one, linux of this machine)")
 	flags.StringVar(&f.opts.Pull, "pull", image.PullMissing, "when the engine pulls bases: always, missing or never")
-	flags.StringVar(&f.bases, "base-images", "", "where --builder direct finds bases: engine, registry or oci:DIR (default the engine if images go there, else registry)")
-	flags.StringVar(&f.output, "output-images", image.Engine.String(), "where --builder direct puts images: engine, registry or oci:DIR")
+	flags.StringVar(&f.bases, "base-images", "", "where bases come from: engine, registry or oci:DIR (default the engine if images go there, else registry)")
+	flags.StringVar(&f.output, "output-images", image.Engine.String(), "where images go: engine, registry or oci:DIR")
 	flags.StringVar(&f.opts.Contexts, "contexts", "", "write Dockerfiles and build contexts to `DIR` instead of building")
 	flags.StringVar(&f.progress, "progress", progressAuto, "how to show progress: auto, tty, plain, or json, an object per line")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be built and written, and change nothing")

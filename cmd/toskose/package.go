@@ -116,7 +116,7 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	if !flags.images.dryRun {
-		defer builder.Ask(ctx)()
+		defer builder.Prefetch(ctx)()
 	}
 	archive, err := csar.Open(args[0])
 	if err != nil {
@@ -127,6 +127,9 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], how)
 	if err != nil {
 		return nil, err
+	}
+	if flags.images.unused != "" {
+		engine.warn(env, []string{"--builder is deprecated and has no effect: toskose assembles all images itself"})
 	}
 	engine.warn(env, flags.targets.warnings(plan))
 	if flags.output == "" {
@@ -156,7 +159,8 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
-	applyConfigs(&opts, configs)
+	file := readConfig(configs)
+	file.apply(&opts)
 	opts.Places = tosca.Places{}
 	how.Places = opts.Places
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
@@ -168,7 +172,7 @@ func makePlan(ctx context.Context, env environment, engine engineFlags, archive 
 	}
 	app.Name = cmp.Or(name, app.Name)
 	target := packager.TargetOf(app)
-	cfg, err := readConfig(configs, &target)
+	cfg, err := file.check(&target)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/plan"
 	"github.com/toskose/toskose/tosca"
@@ -97,7 +97,7 @@ name containers and groups, too.`,
 // not be an output of `toskose package`.
 func fits(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		if _, err := endpoint.Of(args[0]); err == nil {
+		if _, err := backend.AccessOf(args[0]); err == nil {
 			return fmt.Errorf("%q is a packaged application: while it runs, `toskose plan --dir %s` plans for it", args[0], word(args[0]))
 		}
 	}
@@ -193,7 +193,8 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		return nil, cli.Unopened(err)
 	}
 	defer archive.Close()
-	applyConfigs(&opts, configs)
+	file := readConfig(configs)
+	file.apply(&opts)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
 		return nil, err
@@ -202,7 +203,7 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 		fmt.Fprintln(env.streams().Err, diagnostics.Error())
 	}
 	target := packager.TargetOf(app)
-	cfg, err := readConfig(configs, &target)
+	cfg, err := file.check(&target)
 	return packager.Configured(app, cfg), err
 }
 

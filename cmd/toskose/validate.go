@@ -67,7 +67,7 @@ func newValidate(env environment) *cobra.Command {
 				return errInvalid
 			}
 			target := packager.TargetOf(doc.app)
-			_, err = readConfig(args[1:], &target)
+			_, err = doc.conf.check(&target)
 			return err
 		},
 	}

@@ -92,7 +92,7 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := target()
-			_, readerErr := config.Decode("toskose.yml", []byte(tt.text), &to)
+			_, readerErr := config.Parse("toskose.yml", []byte(tt.text)).Check(&to)
 			schemaErr := compiled.Validate(instance)
 			if (readerErr == nil) != tt.takes || (schemaErr == nil) != tt.takes {
 				t.Errorf("the reader says %v, the schema %v", readerErr, schemaErr)
@@ -138,7 +138,7 @@ nodes:
 func TestEveryWordOfDeployIsReadAndWrittenAgain(t *testing.T) {
 	t.Parallel()
 	to := target()
-	cfg, err := config.Decode("toskose.yml", []byte(everyWord), &to)
+	cfg, err := config.Parse("toskose.yml", []byte(everyWord)).Check(&to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestEveryWordOfDeployIsReadAndWrittenAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := config.Decode("toskose.yml", data, &to)
+	back, err := config.Parse("toskose.yml", data).Check(&to)
 	if err != nil {
 		t.Fatal(err)
 	}

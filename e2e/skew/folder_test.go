@@ -65,7 +65,7 @@ func TestAFolderIsGoneOnWith(t *testing.T) {
 		}
 	}
 	text := recorded(t, "packaged", "toskose.yml")
-	conf, err := config.Decode("toskose.yml", text, nil)
+	conf, err := config.Parse("toskose.yml", text).Check(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,10 @@ func Everything() (*spec.Application, config.Config) {
 				CoredumpMark: ptr(false), MaxUnavailable: 2,
 				Components: map[string]config.Component{"api": {
 					Readiness: config.Readiness{TCP: "8000", HTTP: "http://127.0.0.1:8000/ok", Command: "./check", Log: "ready", Notify: true, Timeout: "2m", Interval: "1s"},
-					Output:    "json", StopSignal: "INT", StopGrace: "30s", User: "nobody",
+					Liveness: config.Liveness{
+						TCP: "8000", HTTP: "http://127.0.0.1:8000/ok", Status: "200", Text: "well", Command: "./check", Interval: "20s", Timeout: "1s", Failures: 2, Grace: "1m", Then: "report",
+					},
+					Output: "json", StopSignal: "INT", StopGrace: "30s", User: "nobody",
 					Restart:      config.Restart{Stable: "1m", DelayMax: "10m", Attempts: 5},
 					Requirements: map[string]config.Requirement{"connection": {WhileAway: config.WhileAwayDown}},
 					Operations:   map[string]config.Operation{"Standard.create": {Kind: "run", Timeout: "5m", User: "root", Attempts: 1}},

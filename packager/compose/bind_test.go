@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 )
 
 func TestASingleEnginePublishesTheManagerWhereItIsToldAndNothingElseSo(t *testing.T) {

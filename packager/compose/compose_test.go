@@ -11,10 +11,10 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager/output"
 )
 

@@ -6,10 +6,10 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/spec"
 )
 

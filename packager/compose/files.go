@@ -9,24 +9,24 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// SecretFile is the file of a container's secret on a single engine.
-type SecretFile struct {
+// secretFile is the file of a container's secret on a single engine.
+type secretFile struct {
 	Path string
 	User string // ID of the only user that reads it; empty: all users of the containers read it
 }
 
 // Name returns the name of the secret that the manifest lists under key. A secret that several users read has a file for each
 // user.
-func (f SecretFile) Name(key string) string {
+func (f secretFile) Name(key string) string {
 	if f.User == "" {
 		return key
 	}
 	return strings.TrimSuffix(key, "."+f.User)
 }
 
-// SecretFiles returns the files that the containers of an output folder mount as secrets on a single engine, by name. External
+// secretFiles returns the files that the containers of an output folder mount as secrets on a single engine, by name. External
 // secrets have no files.
-func SecretFiles(dir string) (map[string]SecretFile, error) {
+func secretFiles(dir string) (map[string]secretFile, error) {
 	path := filepath.Join(dir, LocalFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -38,18 +38,18 @@ func SecretFiles(dir string) (map[string]SecretFile, error) {
 	if err := yaml.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("cannot read %q: %w", path, err)
 	}
-	all := map[string]SecretFile{}
+	all := map[string]secretFile{}
 	for name, s := range f.Secrets {
 		if s.File != "" {
-			all[name] = SecretFile{filepath.Join(dir, s.File), s.User}
+			all[name] = secretFile{filepath.Join(dir, s.File), s.User}
 		}
 	}
 	return all, nil
 }
 
-// WithSecretFiles returns a Compose file that overrides the secrets' files. Compose must read it after the output folder's
+// withSecretFiles returns a Compose file that overrides the secrets' files. Compose must read it after the output folder's
 // file.
-func WithSecretFiles(all map[string]string) ([]byte, error) {
+func withSecretFiles(all map[string]string) ([]byte, error) {
 	type file struct {
 		File text `yaml:"file"`
 	}

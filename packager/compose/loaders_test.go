@@ -17,10 +17,10 @@ import (
 	stacktypes "github.com/docker/cli/cli/compose/types"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/spec"
 )

@@ -14,7 +14,7 @@ import (
 // HostVariable is the variable that passes the name of the engine's host to Compose.
 const HostVariable = "TOSKOSE_HOST"
 
-// LocalWarnings lists unintended exposure of the manager on a single engine.
+// LocalWarnings lists cases of unintended exposure of the manager on a single engine.
 func LocalWarnings(plan *packager.Plan) []string {
 	bind := plan.Config.Manager.Bind
 	if !plan.TLS() && !config.IsLoopback(bind) {
@@ -27,7 +27,7 @@ func LocalWarnings(plan *packager.Plan) []string {
 	return nil
 }
 
-// SwarmWarnings lists unintended exposure of the manager on a Swarm.
+// SwarmWarnings lists cases of unintended exposure of the manager on a Swarm.
 func SwarmWarnings(plan *packager.Plan) []string {
 	var all []string
 	if !plan.TLS() {

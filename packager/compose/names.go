@@ -16,13 +16,13 @@ var (
 	letter        = regexp.MustCompile(`[A-Za-z]`)
 )
 
-// mostOfAName is the maximum length of a Swarm service's name (swarmkit's validateAnnotations).
-const mostOfAName = 63
+// maxNameLength is the maximum length of a Swarm service's name (swarmkit's validateAnnotations).
+const maxNameLength = 63
 
 // ServiceNames maps each service to its name in the Compose files: unchanged if a Swarm allows it. No two names differ only by
 // case (see packager.New).
 func ServiceNames(plan *packager.Plan) map[string]string {
-	most := mostOfAName - len(plan.App) - len("_")
+	most := maxNameLength - len(plan.App) - len("_")
 	valid := func(name string) bool {
 		return len(name) <= most && serviceForm.MatchString(name) && letter.MatchString(name)
 	}

@@ -16,12 +16,12 @@ type secretRef struct {
 	Mode   output.FileMode `yaml:"mode,omitempty"`
 }
 
-// mostOfASecret is the maximum length of a Swarm secret's name.
-const mostOfASecret = 64
+// maxSecretNameLength is the maximum length of a Swarm secret's name.
+const maxSecretNameLength = 64
 
 // secretName returns the name of a Swarm secret. A digest keeps shortened names distinct.
 func secretName(name, suffix string) string {
-	if most := mostOfASecret - len("_") - len(suffix); len(name) > most {
+	if most := maxSecretNameLength - len("_") - len(suffix); len(name) > most {
 		name = packager.Shorten(name, name, most)
 	}
 	return name + "_" + suffix
@@ -32,10 +32,10 @@ func SecretName(app, name, suffix string) string { return secretName(app+"_"+nam
 
 // externalName returns the name of an external Swarm secret. It ends in a letter or digit.
 func externalName(name string) string {
-	if len(name) <= mostOfASecret && !strings.ContainsAny(name[len(name)-1:], "._-") {
+	if len(name) <= maxSecretNameLength && !strings.ContainsAny(name[len(name)-1:], "._-") {
 		return name
 	}
-	return packager.Shorten(name, name, mostOfASecret)
+	return packager.Shorten(name, name, maxSecretNameLength)
 }
 
 // SecretNames maps the secrets of a plan to the names of the external Swarm secrets.

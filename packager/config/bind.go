@@ -2,7 +2,7 @@ package config
 
 import "net/netip"
 
-// LocalName is a machine's name for itself.
+// LocalName is the host name by which a machine reaches itself.
 const LocalName = "localhost"
 
 // Host returns the name or address by which a machine connects to a port that it publishes itself
@@ -15,7 +15,7 @@ func Host(bind string) string {
 	return bind
 }
 
-// IsLoopback reports whether an address is one that no other machine reaches.
+// IsLoopback reports whether an address is reachable only from the machine itself.
 func IsLoopback(bind string) bool {
 	at, err := netip.ParseAddr(bind)
 	return err == nil && at.IsLoopback()

@@ -12,22 +12,22 @@ import (
 	"github.com/distribution/reference"
 )
 
-// LogLevels are Supervisor's, from the quietest to the most talkative.
-var LogLevels = []string{"CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "BLATHER"}
+// logLevels are Supervisor's log levels, from the least to the most verbose.
+var logLevels = []string{"CRITICAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "BLATHER"}
 
-// The modes of the manager; in testing it logs more, and answers with more detail.
+// The modes of the manager. In testing, it logs more and its responses have more details.
 const (
-	ModeProduction = "production"
-	ModeTesting    = "testing"
+	modeProduction = "production"
+	modeTesting    = "testing"
 )
 
-// The goals that a manager has by itself.
+// The goals of a manager until a client sets one.
 const (
-	GoalNone = "none" // it observes
-	GoalUp   = "up"   // everything is up
+	GoalNone = "none" // no goal
+	GoalUp   = "up"   // all components are up
 )
 
-// RFC 1123 labels, and the underscore that container engines resolve, too.
+// aliasForm matches RFC 1123 labels, and underscores, which container engines resolve.
 var aliasForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
 
 // check reports invalid values of the right type.
@@ -39,7 +39,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 			continue
 		}
 		d.checkUnit(path, n.Alias, n.Port, n.User, n.Password)
-		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), LogLevels)
+		d.oneOf(path+".log_level", strings.ToUpper(n.LogLevel), logLevels)
 		d.amount(path+".logs.total", n.Logs.Total, leastLog)
 		d.checkDocker(path+".docker", n.Docker)
 		d.atLeastOne(path+".max_unavailable", n.MaxUnavailable)
@@ -63,7 +63,7 @@ func (d *decoder) checkManager(m Manager, target *Target, ports map[int]string, 
 	if at, err := netip.ParseAddr(m.Bind); m.Bind != "" && (err != nil || at.Zone() != "") {
 		d.reportAt("manager.bind", "%q is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all", m.Bind)
 	}
-	d.oneOf("manager.mode", m.Mode, []string{ModeProduction, ModeTesting})
+	d.oneOf("manager.mode", m.Mode, []string{modeProduction, modeTesting})
 	d.oneOf("manager.goal", m.Goal, []string{GoalNone, GoalUp})
 	d.checkDocker("manager.docker", m.Docker)
 	d.secret("manager.secret_key", m.SecretKey)
@@ -82,7 +82,7 @@ func (d *decoder) checkManager(m Manager, target *Target, ports map[int]string, 
 	}
 }
 
-// checkNode reports whether a node of the target is well configured.
+// checkNode reports whether the target has a node, and checks settings that depend on the target.
 func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 	path := "nodes." + name
 	i := slices.IndexFunc(target.Nodes, func(t TargetNode) bool { return t.Name == name })
@@ -193,7 +193,7 @@ func (d *decoder) checkDocker(path string, docker Docker) {
 	d.secret(path+".registry_password", docker.RegistryPassword)
 }
 
-// withTag returns the image with another tag, and without its digest.
+// withTag returns the image with another tag and without a digest.
 func withTag(image, tag string) (string, error) {
 	parsed, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
@@ -206,14 +206,14 @@ func withTag(image, tag string) (string, error) {
 	return reference.FamiliarString(tagged), nil
 }
 
-// validName refuses a repository name that has a tag or digest.
+// validName rejects a repository name with a tag or digest.
 func validName(name string) error {
 	parsed, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
 		return fmt.Errorf("%q is not an image name: %w", name, err)
 	}
 	if !reference.IsNameOnly(parsed) {
-		return fmt.Errorf("%q must have no tag or digest; the tag has a key of its own", name)
+		return fmt.Errorf("%q must have no tag or digest; the tag has its own key", name)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The values that Compose 3.7 gives a meaning.
+// The values that Compose 3.7 defines.
 var (
 	conditions      = []string{"none", "on-failure", "any"}
 	orders          = []string{"stop-first", "start-first"}

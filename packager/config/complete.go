@@ -13,21 +13,21 @@ import (
 
 // The defaults of a toskose.yml.
 const (
-	DefaultUnitPort     = 9001 // of the first node; the others count on
-	DefaultManagerPort  = 10000
-	DefaultManagerAlias = "toskose-manager"
+	defaultUnitPort     = 9001 // of the first node; the others count on
+	defaultManagerPort  = 10000
+	defaultManagerAlias = "toskose-manager"
 	DefaultManagerBind  = "127.0.0.1"
-	DefaultUser         = "admin"
-	DefaultLogLevel     = "INFO"
-	DefaultTag          = "latest"
+	defaultUser         = "admin"
+	defaultLogLevel     = "INFO"
+	defaultTag          = "latest"
 	DefaultOutput       = "prefixed"
 	DefaultStopSignal   = "TERM"
-	DefaultStopGrace    = "10s"
+	defaultStopGrace    = "10s"
 	defaultReadyTimeout = "60s"
 	defaultInterval     = "200ms"
 )
 
-// defaultRestart is how a goal brings a component back.
+// defaultRestart configures how a goal restarts a component.
 var defaultRestart = Restart{Stable: "60s", DelayMax: "300s", Attempts: 3}
 
 // Target is the application that a toskose.yml configures.
@@ -62,7 +62,7 @@ type TargetNode struct {
 	Ports    []int // of the application inside the container
 }
 
-// Complete sets the defaults of a configuration that Decode has read for the same target. It does
+// Complete sets the defaults of a configuration that was checked for the same target. It does
 // not set passwords: missing ones are generated with the secrets.
 func Complete(cfg Config, target Target) Config {
 	done := cfg
@@ -74,7 +74,7 @@ func Complete(cfg Config, target Target) Config {
 		names[n.Docker.Name] = true
 	}
 	done.Manager = completeManager(cfg.Manager, target, taken, names)
-	port := DefaultUnitPort
+	port := defaultUnitPort
 	for _, t := range target.Nodes {
 		n := cfg.Nodes[t.Name]
 		n.Alias = cmp.Or(n.Alias, t.Name)
@@ -89,8 +89,8 @@ func Complete(cfg Config, target Target) Config {
 				}
 				n.Port, taken[port] = port, true
 			}
-			n.User = cmp.Or(n.User, DefaultUser)
-			n.LogLevel = cmp.Or(n.LogLevel, DefaultLogLevel)
+			n.User = cmp.Or(n.User, defaultUser)
+			n.LogLevel = cmp.Or(n.LogLevel, defaultLogLevel)
 			completeDocker(&n.Docker, target.App+"-"+t.Name+"-toskosed", names)
 			n.Components = completeComponents(n.Components, t.Name, target)
 		} else if t.Built {
@@ -110,9 +110,10 @@ func completeComponents(given map[string]Component, node string, target Target) 
 		}
 		c := given[name]
 		c.Readiness = completeReadiness(c.Readiness, t.Port, t.starts(c))
+		c.Liveness = completeLiveness(c.Liveness)
 		c.Output = cmp.Or(c.Output, DefaultOutput)
 		c.StopSignal = cmp.Or(Signal(c.StopSignal), DefaultStopSignal)
-		c.StopGrace = cmp.Or(c.StopGrace, DefaultStopGrace)
+		c.StopGrace = cmp.Or(c.StopGrace, defaultStopGrace)
 		c.Restart.Stable = cmp.Or(c.Restart.Stable, defaultRestart.Stable)
 		c.Restart.DelayMax = cmp.Or(c.Restart.DelayMax, defaultRestart.DelayMax)
 		c.Restart.Attempts = cmp.Or(c.Restart.Attempts, defaultRestart.Attempts)
@@ -136,18 +137,35 @@ func completeReadiness(r Readiness, port int, starts bool) Readiness {
 	return r
 }
 
+// defaultLiveness are the settings of a liveness check that are not configured; the unit's own are the same.
+var defaultLiveness = Liveness{Status: "200-399", Interval: "10s", Timeout: "3s", Failures: 3, Grace: "0s", Then: "restart"}
+
+// completeLiveness adds the defaults if a check is configured.
+func completeLiveness(l Liveness) Liveness {
+	if !l.checks() {
+		return l
+	}
+	l.Interval, l.Timeout = cmp.Or(l.Interval, defaultLiveness.Interval), cmp.Or(l.Timeout, defaultLiveness.Timeout)
+	l.Failures, l.Grace = cmp.Or(l.Failures, defaultLiveness.Failures), cmp.Or(l.Grace, defaultLiveness.Grace)
+	l.Then = cmp.Or(l.Then, defaultLiveness.Then)
+	if l.HTTP != "" {
+		l.Status = cmp.Or(l.Status, defaultLiveness.Status)
+	}
+	return l
+}
+
 func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {
-	m.Alias = cmp.Or(m.Alias, DefaultManagerAlias)
-	m.User = cmp.Or(m.User, DefaultUser)
+	m.Alias = cmp.Or(m.Alias, defaultManagerAlias)
+	m.User = cmp.Or(m.User, defaultUser)
 	m.Bind = cmp.Or(m.Bind, DefaultManagerBind)
-	m.Mode = cmp.Or(m.Mode, ModeProduction)
+	m.Mode = cmp.Or(m.Mode, modeProduction)
 	m.Goal = cmp.Or(m.Goal, GoalNone)
 	if m.Port == 0 {
 		published := map[int]bool{}
 		for _, p := range target.HostPorts {
 			published[p] = true
 		}
-		m.Port = DefaultManagerPort
+		m.Port = defaultManagerPort
 		for taken[m.Port] || published[m.Port] {
 			m.Port++
 		}
@@ -166,25 +184,24 @@ func completeDocker(d *Docker, name string, names map[string]bool) {
 		}
 		names[d.Name] = true
 	}
-	d.Tag = cmp.Or(d.Tag, DefaultTag)
+	d.Tag = cmp.Or(d.Tag, defaultTag)
 }
 
 var notInImageNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// imageName makes a valid repository name of any text.
+// imageName converts any text to a valid repository name.
 func imageName(s string) string {
 	return strings.Trim(notInImageNames.ReplaceAllString(strings.ToLower(s), "-"), "-")
 }
 
 // BaseName returns the reference of a base image built from a Dockerfile of the archive. It is not
 // pushed.
-func BaseName(app, node string) string { return imageName(app+"-"+node+"-base") + ":" + DefaultTag }
+func BaseName(app, node string) string { return imageName(app+"-"+node+"-base") + ":" + defaultTag }
 
-// Image is the reference of the image to build.
+// Image returns the reference of the image to build.
 func (d Docker) Image() string { return d.Name + ":" + d.Tag }
 
-// Base is the reference of the image to build on, where the application names
-// fallback.
+// Base returns the reference of the base image; fallback is the application's.
 func (d Docker) Base(fallback string) (string, error) {
 	switch {
 	case d.BaseImage == "" && d.BaseTag == "":

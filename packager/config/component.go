@@ -10,6 +10,7 @@ import (
 // running. Durations are written as 10s or 1m30s.
 type Component struct {
 	Readiness    Readiness              `yaml:"readiness,omitempty" json:"readiness,omitzero"`
+	Liveness     Liveness               `yaml:"liveness,omitempty" json:"liveness,omitzero"`
 	Output       string                 `yaml:"output,omitempty" json:"output,omitempty"` // prefixed, json or none
 	Logs         Logs                   `yaml:"logs,omitempty" json:"logs,omitzero"`
 	StopSignal   string                 `yaml:"stop_signal,omitempty" json:"stop_signal,omitempty"` // to the processes of a start
@@ -35,12 +36,12 @@ type Readiness struct {
 
 const noReadiness = "none"
 
-// checks reports whether there is something to wait for.
+// checks reports whether a check is configured.
 func (r Readiness) checks() bool {
 	return r.TCP != "" || r.HTTP != "" || r.Command != "" || r.Log != "" || r.Notify
 }
 
-// setWord sets the word that may replace the mapping.
+// setWord sets the word that is allowed instead of a mapping.
 func (r *Readiness) setWord(word string) bool {
 	r.None = word == noReadiness
 	return r.None
@@ -67,17 +68,35 @@ func (r *Readiness) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*keys)(r)) //nolint:wrapcheck // it is the decoder's own
 }
 
+// Liveness defines how the unit notices that a running component no longer works: when all of its checks
+// fail Failures times in succession. The zero value has no check.
+type Liveness struct {
+	TCP      string `yaml:"tcp,omitempty" json:"tcp,omitempty"`       // PORT or HOST:PORT accepts
+	HTTP     string `yaml:"http,omitempty" json:"http,omitempty"`     // an address answers with Status and Text
+	Status   string `yaml:"status,omitempty" json:"status,omitempty"` // 200, or 200-299
+	Text     string `yaml:"text,omitempty" json:"text,omitempty"`     // part of the answer
+	Command  string `yaml:"command,omitempty" json:"command,omitempty"`
+	Interval string `yaml:"interval,omitempty" json:"interval,omitempty"`
+	Timeout  string `yaml:"timeout,omitempty" json:"timeout,omitempty"` // of one check
+	Failures int    `yaml:"failures,omitempty" json:"failures,omitempty"`
+	Grace    string `yaml:"grace,omitempty" json:"grace,omitempty"` // after a start, without checks
+	Then     string `yaml:"then,omitempty" json:"then,omitempty"`   // restart, report or exit
+}
+
+// checks reports whether a check is configured.
+func (l Liveness) checks() bool { return l.TCP != "" || l.HTTP != "" || l.Command != "" }
+
 // Restart configures how a goal restarts a component.
 type Restart struct {
 	Stable   string `yaml:"stable,omitempty" json:"stable,omitempty"`       // a start that exits sooner has failed
 	DelayMax string `yaml:"delay_max,omitempty" json:"delay_max,omitempty"` // between two attempts
-	// Attempts are how often operations other than start and stop are tried.
+	// Attempts is the number of attempts of operations other than start and stop.
 	Attempts int `yaml:"attempts,omitempty" json:"attempts,omitempty"`
 }
 
 // Values of while_away: the behaviour of a component while its requirement is unavailable.
 const (
-	WhileAwayKeep = "keep" // it runs on
+	whileAwayKeep = "keep" // it runs on
 	WhileAwayDown = "down" // it is taken down, and up again
 )
 

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"regexp"
@@ -14,17 +15,20 @@ import (
 
 var (
 	kinds   = []string{"run", "start", "stop"}
+	thens   = []string{"restart", "report", "exit"}
 	outputs = []string{"prefixed", "json", "none"}
-	aways   = []string{WhileAwayKeep, WhileAwayDown}
+	aways   = []string{whileAwayKeep, WhileAwayDown}
 
 	// stopSignals are the signals that programs treat as a request to exit.
 	stopSignals = []string{"TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2", "WINCH", "ABRT", "ALRM", "PIPE", "PWR"}
 
+	// commentForm is text that begins a comment in supervisord.conf.
+	commentForm = regexp.MustCompile(`\s[;#]`)
+
 	userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
 )
 
-// The least that a unit can wait for a component to be ready, and the most that it
-// can wait for anything.
+// The minimum time that a unit can wait for readiness, and the maximum of all durations.
 const (
 	leastWait = 10 * time.Millisecond
 	mostWait  = 1e9 * time.Second
@@ -39,11 +43,13 @@ func ParseDuration(text string) time.Duration {
 // Signal returns the name of a signal without SIG, in capitals.
 func Signal(text string) string { return strings.TrimPrefix(strings.ToUpper(text), "SIG") }
 
-// house moves the components that stand at the top into their containers.
-func (c *Config) house(target *Target) {
+// moveComponents moves the components at the top level into their nodes. It does not change the maps of c.
+func (c *Config) moveComponents(target *Target) {
+	c.Nodes = maps.Clone(c.Nodes)
 	for name, component := range c.Components {
 		at := target.Components[name].Node
 		n := c.Nodes[at]
+		n.Components = maps.Clone(n.Components)
 		if n.Components == nil {
 			n.Components = map[string]Component{}
 		}
@@ -82,6 +88,7 @@ func (d *decoder) checkComponents(path, node string, components map[string]Compo
 // checkComponent reports invalid settings that do not depend on the application.
 func (d *decoder) checkComponent(path string, c Component) {
 	d.checkReadiness(path+".readiness", c.Readiness)
+	d.checkLiveness(path+".liveness", c.Liveness)
 	d.oneOf(path+".output", c.Output, outputs)
 	d.checkLogs(path+".logs", c.Logs)
 	d.oneOf(path+".stop_signal", Signal(c.StopSignal), stopSignals)
@@ -106,28 +113,65 @@ func (d *decoder) checkComponent(path string, c Component) {
 	}
 }
 
-func (d *decoder) checkReadiness(path string, r Readiness) {
-	if r.TCP != "" {
-		host, port, err := net.SplitHostPort(r.TCP)
-		if !strings.Contains(r.TCP, ":") {
-			host, port, err = "", r.TCP, nil
+// checkProbes reports invalid checks of readiness or liveness.
+func (d *decoder) checkProbes(path, tcp, http, command string) {
+	if tcp != "" {
+		host, port, err := net.SplitHostPort(tcp)
+		if !strings.Contains(tcp, ":") {
+			host, port, err = "", tcp, nil
 		}
 		if n, numberErr := strconv.ParseUint(port, 10, 16); err != nil || numberErr != nil || n == 0 || strings.ContainsAny(host, " %") {
-			d.reportAt(path+".tcp", "%q is neither PORT nor HOST:PORT", r.TCP)
+			d.reportAt(path+".tcp", "%q is neither PORT nor HOST:PORT", tcp)
 		}
 	}
-	if r.HTTP != "" {
-		if u, err := url.Parse(r.HTTP); err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || hasControl(r.HTTP) {
-			d.reportAt(path+".http", "%q is not an address of the form http://HOST:PORT/PATH", r.HTTP)
+	if http != "" {
+		if u, err := url.Parse(http); err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || hasControl(http) {
+			d.reportAt(path+".http", "%q is not an address of the form http://HOST:PORT/PATH", http)
 		}
 	}
 	if at := path + ".command"; d.has(at) && !d.bad[at] {
-		if words, err := SplitWords(r.Command); err != nil {
+		if words, err := SplitWords(command); err != nil {
 			d.reportAt(at, "%v", err)
 		} else if len(words) == 0 || words[0] == "" || hasControl(strings.Join(words, "")) {
 			d.reportAt(at, "must be a command without a line break or other control character")
 		}
 	}
+}
+
+func (d *decoder) checkLiveness(path string, l Liveness) {
+	d.checkProbes(path, l.TCP, l.HTTP, l.Command)
+	if !l.checks() && d.has(path) && !d.bad[path] && !d.bad[path+".tcp"] && !d.bad[path+".http"] && !d.bad[path+".command"] {
+		d.reportAt(path, "needs tcp, http or command")
+	}
+	low, high, isRange := strings.Cut(l.Status, "-")
+	if !isRange {
+		high = low
+	}
+	first, err := strconv.Atoi(low)
+	last, err2 := strconv.Atoi(high)
+	if l.Status != "" && (err != nil || err2 != nil || first < 100 || last > 599 || first > last) {
+		d.reportAt(path+".status", "%q is neither a status such as 200 nor a range such as 200-299", l.Status)
+	}
+	switch {
+	case hasControl(l.Text):
+		d.reportAt(path+".text", "%q has a line break or another control character", l.Text)
+	case strings.TrimSpace(l.Text) != l.Text, commentForm.MatchString(l.Text):
+		d.reportAt(path+".text", "%q begins or ends with white space, or has ; or # after white space, which cannot be passed to the unit", l.Text)
+	}
+	for key, value := range map[string]string{"status": l.Status, "text": l.Text} {
+		if value != "" && l.HTTP == "" {
+			d.reportAt(path+"."+key, "needs http")
+		}
+	}
+	d.wait(path+".interval", l.Interval, leastWait)
+	d.wait(path+".timeout", l.Timeout, leastWait)
+	d.wait(path+".grace", l.Grace, 0)
+	d.atLeastOne(path+".failures", l.Failures)
+	d.oneOf(path+".then", l.Then, thens)
+}
+
+func (d *decoder) checkReadiness(path string, r Readiness) {
+	d.checkProbes(path, r.TCP, r.HTTP, r.Command)
 	if _, err := regexp.Compile(r.Log); err != nil || hasControl(r.Log) {
 		d.reportAt(path+".log", "%q is not a regular expression (RE2)", r.Log)
 	}
@@ -135,7 +179,7 @@ func (d *decoder) checkReadiness(path string, r Readiness) {
 	d.wait(path+".interval", r.Interval, leastWait)
 }
 
-// wait reports a duration that cannot be waited for.
+// wait reports a duration that is invalid or out of range.
 func (d *decoder) wait(path, text string, least time.Duration) {
 	d.duration(path, text)
 	switch n, err := time.ParseDuration(text); {
@@ -188,6 +232,9 @@ func (d *decoder) fits(path string, c Component, t TargetComponent) {
 		} else {
 			d.reportAt(at, "the component has no operation of this name with a script%s", didYouMean(name, keysOf(t.Operations)))
 		}
+	}
+	if at := path + ".liveness"; d.has(at) && !d.bad[at] && !t.starts(c) {
+		d.reportAt(at, "no operation of the component starts it")
 	}
 	at := path + ".readiness"
 	switch r := c.Readiness; {

@@ -10,8 +10,8 @@ type Config struct {
 	Nodes       map[string]Node `yaml:"nodes" json:"nodes"`
 	Manager     Manager         `yaml:"manager" json:"manager"`
 
-	// Components may stand here, too, without their containers. Decode for a target puts
-	// them into Nodes.
+	// Components may also be configured here, without their nodes. Check with a target moves
+	// them to Nodes.
 	Components map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`
 	Volumes    map[string]Volume    `yaml:"volumes,omitempty" json:"volumes,omitempty"`
 	// AllowHost are paths of the host that the application may use, including paths below them.
@@ -21,9 +21,8 @@ type Config struct {
 	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`
 }
 
-// Node configures the unit and the image of a toskosed node. A standalone node
-// has an Alias and Deploy only, and Docker where its image is built from the
-// archive.
+// Node configures the unit and the image of a toskosed node. A standalone node has only an Alias and
+// Deploy, and Docker if its image is built from the archive.
 type Node struct {
 	Alias    string `yaml:"alias,omitempty" json:"alias,omitempty"` // its name on the network; default: the node's
 	Port     int    `yaml:"port,omitempty" json:"port,omitempty"`   // of the unit's API; default: from 9001 on
@@ -31,10 +30,10 @@ type Node struct {
 	Password string `yaml:"password,omitempty" json:"-"` // generated unless given
 	LogLevel string `yaml:"log_level,omitempty" json:"log_level,omitempty"`
 	Logs     Room   `yaml:"logs,omitempty" json:"logs,omitzero"`
-	// CoredumpMark is whether processes are marked in their coredump_filter, too; nil:
-	// they are.
+	// CoredumpMark enables marks of processes in their coredump_filter; nil: enabled.
 	CoredumpMark *bool `yaml:"coredump_mark,omitempty" json:"coredump_mark,omitempty"`
-	// MaxUnavailable is how many replicas operations may take away at the same time; 0: 1.
+	// MaxUnavailable is the number of replicas that operations may make unavailable at the same
+	// time; 0: 1.
 	MaxUnavailable int `yaml:"max_unavailable,omitempty" json:"max_unavailable,omitempty"`
 	// Job reports whether the container runs its only Task without the manager and then exits.
 	Job        bool                 `yaml:"job,omitempty" json:"job,omitempty"`
@@ -54,8 +53,7 @@ type Manager struct {
 	Goal      string `yaml:"goal,omitempty" json:"goal,omitempty"` // none or up: the goal until a client sets one
 	SecretKey string `yaml:"secret_key,omitempty" json:"-"`
 	ClientCA  string `yaml:"client_ca,omitempty" json:"client_ca,omitempty"` // PEM of authorities of users' certificates
-	// TLS is the certificate that the API is served with; none: one of the application's
-	// own authority.
+	// TLS is the certificate of the API; empty: one signed by the application's own authority.
 	TLS    Certificate `yaml:"tls,omitempty" json:"tls,omitzero"`
 	Docker Docker      `yaml:"docker,omitempty" json:"docker,omitzero"`
 }
@@ -67,7 +65,7 @@ type Certificate struct {
 	Key         string `yaml:"key,omitempty" json:"key,omitempty"`
 }
 
-// Docker names an image to build, and its base.
+// Docker configures the name of an image to build, and its base.
 type Docker struct {
 	Name             string `yaml:"name,omitempty" json:"name,omitempty"`
 	Tag              string `yaml:"tag,omitempty" json:"tag,omitempty"`

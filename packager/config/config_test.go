@@ -101,7 +101,7 @@ toskose.yml:3:74: manager.tls: needs certificate and key`,
 			`toskose.yml:3:20: nodes.backend.docker.name: "reg/X:1" is not an image name: invalid reference format: repository name (reg/X) must be lowercase
 toskose.yml:3:36: nodes.backend.docker.tag: "a b" is not a tag
 toskose.yml:3:71: nodes.backend.docker.base_tag: "py:3" already has a tag or digest
-toskose.yml:5:20: nodes.frontend.docker.name: "x:1" must have no tag or digest; the tag has a key of its own
+toskose.yml:5:20: nodes.frontend.docker.name: "x:1" must have no tag or digest; the tag has its own key
 toskose.yml:5:39: nodes.frontend.docker.base_image: "UPPER" is not an image: invalid reference format: repository name (library/UPPER) must be lowercase`,
 		},
 		"what is too long by a character": {
@@ -134,6 +134,21 @@ toskose.yml:9:70: nodes.store.deploy.rollback_config.max_failure_ratio: 1.5 is n
 toskose.yml:2:11: secrets.0: "api.tokn" is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application; did you mean "api.token"?
 toskose.yml:2:32: secrets.2: "api.token" is listed twice
 toskose.yml:2:43: secrets.3: must be text, not a list`,
+		},
+		"liveness": {
+			"nodes:\n  backend:\n    components:\n      api:\n        liveness: {tcp: api, http: 'ftp://x', status: 600, text: 'a ;b', command: '\"', timeout: 1ms, failures: 0, then: reboot}\n" +
+				"  frontend: {components: {web: {liveness: {interval: 1s}}, lint: {liveness: {tcp: 80, status: 200}}}}\n",
+			`toskose.yml:5:25: nodes.backend.components.api.liveness.tcp: "api" is neither PORT nor HOST:PORT
+toskose.yml:5:36: nodes.backend.components.api.liveness.http: "ftp://x" is not an address of the form http://HOST:PORT/PATH
+toskose.yml:5:55: nodes.backend.components.api.liveness.status: "600" is neither a status such as 200 nor a range such as 200-299
+toskose.yml:5:66: nodes.backend.components.api.liveness.text: "a ;b" begins or ends with white space, or has ; or # after white space, which cannot be passed to the unit
+toskose.yml:5:83: nodes.backend.components.api.liveness.command: a quotation mark is not closed
+toskose.yml:5:97: nodes.backend.components.api.liveness.timeout: "1ms" is less than 10ms
+toskose.yml:5:112: nodes.backend.components.api.liveness.failures: 0 is less than 1
+toskose.yml:5:121: nodes.backend.components.api.liveness.then: "reboot" is not one of restart, report, exit; did you mean "report"?
+toskose.yml:6:43: nodes.frontend.components.web.liveness: needs tcp, http or command
+toskose.yml:6:77: nodes.frontend.components.lint.liveness: no operation of the component starts it
+toskose.yml:6:95: nodes.frontend.components.lint.liveness.status: needs http`,
 		},
 		"how components run": {
 			"nodes:\n  backend:\n    coredump_mark: maybe\n    max_unavailable: 0\n    components:\n      api:\n        redines: none\n        readiness: {tcp: api, http: 'ftp://x', command: 'a \"b', log: '(', notify: 1, timeout: 5ms, interval: soon}\n" +
@@ -194,7 +209,7 @@ toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.fi
 			t.Parallel()
 			to := target()
 			to.Volumes, to.Values = []string{"data"}, []string{"api.token"}
-			_, err := config.Decode("toskose.yml", []byte(test.text), &to)
+			_, err := config.Parse("toskose.yml", []byte(test.text)).Check(&to)
 			var problems config.Problems
 			if !errors.As(err, &problems) {
 				t.Fatalf("error %v", err)
@@ -208,7 +223,7 @@ toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.fi
 
 func TestPasswordsAreNotInMessages(t *testing.T) {
 	t.Parallel()
-	_, err := config.Decode("toskose.yml", []byte("manager: {password: {hush: hush2}, secret_key: [hush3]}\nnodes: {a: {password: \"hush4\\n\"}}\n"), nil)
+	_, err := config.Parse("toskose.yml", []byte("manager: {password: {hush: hush2}, secret_key: [hush3]}\nnodes: {a: {password: \"hush4\\n\"}}\n")).Check(nil)
 	if err == nil || strings.Contains(err.Error(), "hush") {
 		t.Errorf("error %v", err)
 	}
@@ -218,7 +233,7 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "# nothing\n", "nodes:\nmanager:\n", "---\n"} {
 		to := target()
-		cfg, err := config.Decode("toskose.yml", []byte(text), &to)
+		cfg, err := config.Parse("toskose.yml", []byte(text)).Check(&to)
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
@@ -255,7 +270,7 @@ func TestAnEmptyFileIsCompleted(t *testing.T) {
 func TestCompletionChangesNothingThatIsThere(t *testing.T) {
 	t.Parallel()
 	to := target()
-	cfg, err := config.Decode("toskose.yml", []byte(`
+	cfg, err := config.Parse("toskose.yml", []byte(`
 nodes:
   frontend: {port: 9002, alias: web, user: eve, password: 0123, log_level: debug, docker: {name: reg:5000/a/b, tag: 1.10, registry_password: p, base_image: x, base_tag: 3}}
   backend:
@@ -264,6 +279,7 @@ nodes:
     components:
       api:
         readiness: {http: "http://127.0.0.1/ok", command: ./check --all, log: "listen.*", notify: true, timeout: 2m, interval: 1s}
+        liveness: {http: "http://127.0.0.1/ok", status: 200, text: well, command: ./check, tcp: 80, timeout: 1s, interval: 20s, failures: 2, grace: 1m, then: exit}
         output: json
         stop_signal: QUIT
         stop_grace: 30s
@@ -272,7 +288,7 @@ nodes:
         requirements: {db: {while_away: down}}
         operations: {own.push: {kind: start, states: [running], timeout: 5m, attempts: 1, user: root}}
 manager: {port: 9003, mode: testing, goal: up, secret_key: k, password: pw}
-`), &to)
+`)).Check(&to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +322,7 @@ func TestTheEncodedFileHoldsNoSecretAndReadsBack(t *testing.T) {
 	if err != nil || strings.Contains(string(data), "hush") {
 		t.Fatalf("error %v, text:\n%s", err, data)
 	}
-	back, err := config.Decode("toskose.yml", data, nil)
+	back, err := config.Parse("toskose.yml", data).Check(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +345,7 @@ func TestAComponentMayBeConfiguredWithoutItsContainer(t *testing.T) {
 	t.Parallel()
 	to := target()
 	decode := func(text string) config.Config {
-		cfg, err := config.Decode("toskose.yml", []byte(text), &to)
+		cfg, err := config.Parse("toskose.yml", []byte(text)).Check(&to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +383,7 @@ func FuzzDecodeGivesAProblemOrAConfiguration(f *testing.F) {
 	f.Add("nodes: &n {x: *n}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		to := target()
-		cfg, err := config.Decode("f", []byte(text), &to)
+		cfg, err := config.Parse("f", []byte(text)).Check(&to)
 		var problems config.Problems
 		if err != nil && !errors.As(err, &problems) {
 			t.Fatalf("error %T", err)

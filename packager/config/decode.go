@@ -13,21 +13,32 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Decode reads a toskose.yml strictly and reports all of its problems at once,
-// as Problems, which call it file. With a target it also checks the names of
-// nodes and conflicts with the application.
-func Decode(file string, data []byte, target *Target) (Config, error) {
-	d := &decoder{file: file, at: map[string]position{}, bad: map[string]bool{}}
-	var cfg Config
-	if root := d.parse(data); root != nil {
-		d.value(root, reflect.ValueOf(&cfg).Elem(), "")
+// File is a decoded toskose.yml that was not checked yet.
+type File struct {
+	cfg     Config
+	decoded decoder // with the problems of syntax and types
+}
+
+// Parse decodes a toskose.yml strictly. Check returns its problems; file is the name in their messages.
+func Parse(file string, data []byte) *File {
+	f := &File{decoded: decoder{file: file, at: map[string]position{}, bad: map[string]bool{}}}
+	if root := f.decoded.parse(data); root != nil {
+		f.decoded.value(root, reflect.ValueOf(&f.cfg).Elem(), "")
 	}
+	return f
+}
+
+// Check returns the configuration, or all of its problems at once, as Problems. With a target it also checks the names of nodes
+// and conflicts with the application, and moves all components into their nodes.
+func (f *File) Check(target *Target) (Config, error) {
+	d, cfg := f.decoded, f.cfg
+	d.problems = slices.Clone(d.problems)
 	d.check(cfg, target)
 	if len(d.problems) > 0 {
 		return Config{}, d.problems.sorted()
 	}
 	if target != nil {
-		cfg.house(target)
+		cfg.moveComponents(target)
 		if d.checkRoom(cfg, target); len(d.problems) > 0 {
 			return Config{}, d.problems.sorted()
 		}
@@ -39,7 +50,7 @@ func Decode(file string, data []byte, target *Target) (Config, error) {
 type position struct{ line, column int }
 
 // decoder walks YAML nodes and Go values together, so that each problem has its position: yaml.v3
-// reports only lines, and stops at a wrong type.
+// reports only lines, and stops at a value of a wrong type.
 type decoder struct {
 	file     string
 	at       map[string]position // by path: "nodes.backend.port"
@@ -122,7 +133,7 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// structure decodes a mapping, or the word that may stand for one.
+// structure decodes a mapping, or a word that is allowed instead.
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	what := "a mapping"
 	if w, ok := v.Addr().Interface().(interface{ setWord(word string) bool }); ok {
@@ -136,7 +147,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// scalar decodes a number or truth value that has one of some tags.
+// scalar decodes a number or a boolean that has one of the given tags.
 func (d *decoder) scalar(n *yaml.Node, v reflect.Value, path, what string, tags ...string) {
 	if n.Kind == yaml.ScalarNode && slices.Contains(tags, n.ShortTag()) && n.Decode(v.Addr().Interface()) == nil {
 		return
@@ -181,7 +192,7 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-// pairs calls f for each key of a mapping that is a text and comes once.
+// pairs calls f for each key of a mapping. It reports duplicate keys and keys that are not text.
 func (d *decoder) pairs(n *yaml.Node, path string, f func(key, value *yaml.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {

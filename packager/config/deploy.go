@@ -1,7 +1,7 @@
 package config
 
-// Deploy is how an orchestrator runs a container, in the words of Compose 3.7
-// ("deploy"). What is left out is the orchestrator's affair.
+// Deploy configures how an orchestrator runs a container, with the keys of Compose 3.7 ("deploy"). The
+// orchestrator has its own defaults.
 type Deploy struct {
 	Replicas       *int              `yaml:"replicas,omitempty" json:"replicas,omitempty"`
 	Resources      Resources         `yaml:"resources,omitempty" json:"resources,omitzero"`
@@ -18,8 +18,8 @@ type Resources struct {
 	Reservations Amounts `yaml:"reservations,omitempty" json:"reservations,omitzero"`
 }
 
-// Amounts of resources. CPUs is a decimal number, Memory has one of Compose's
-// units: b, k, m or g, also with a b after it; powers of 1024.
+// Amounts are amounts of resources. CPUs is a decimal number. Memory has one of Compose's units: b,
+// k, m or g, optionally followed by b; powers of 1024.
 type Amounts struct {
 	CPUs   string `yaml:"cpus,omitempty" json:"cpus,omitempty"`
 	Memory string `yaml:"memory,omitempty" json:"memory,omitempty"`

@@ -2,7 +2,7 @@ package config
 
 import "cmp"
 
-// Room is how much of a container's disk its log files may take.
+// Room is the total size of a container's log files.
 type Room struct {
 	Total string `yaml:"total,omitempty" json:"total,omitempty"` // including the unit's; default: 256m, or more if needed
 }
@@ -13,7 +13,7 @@ type Logs struct {
 	Files int    `yaml:"files,omitempty" json:"files,omitempty"` // that are kept of each, the one that is written among them; default: 3
 }
 
-// LogFile is when a log file rotates, and how many older ones are kept.
+// LogFile configures the rotation of a log file: its size, and the number of older files.
 type LogFile struct {
 	Bytes   int64
 	Backups int
@@ -34,7 +34,7 @@ const (
 	leastLine = 64 << 10
 )
 
-// room is how much the files of a log may take.
+// room returns the maximum size of a log's files.
 func (l LogFile) room() int64 {
 	size := l.Bytes + logPiece
 	return int64(l.Backups+1) * (size + max(size/indexPart, leastLine))

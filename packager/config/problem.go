@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/internal/suggest"
 )
 
-// Problem is one thing wrong with a toskose.yml.
+// Problem is a problem of a toskose.yml.
 type Problem struct {
 	File         string
 	Line, Column int // counted from 1; 0: no position
@@ -25,7 +25,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// Problems is all that is wrong with a toskose.yml, in the order of its lines.
+// Problems lists the problems of a toskose.yml in the order of its lines.
 type Problems []Problem
 
 // Error returns one problem per line.

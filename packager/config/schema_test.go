@@ -79,7 +79,7 @@ func TestTheSchemaHasTheKeysThatTheReaderKnows(t *testing.T) {
 func TestEveryConfigurationOfTheDocumentationIsRead(t *testing.T) {
 	t.Parallel()
 	for _, b := range docs.Of(t, docs.Config) {
-		if _, err := config.Decode("toskose.yml", []byte(b.Text), nil); err != nil {
+		if _, err := config.Parse("toskose.yml", []byte(b.Text)).Check(nil); err != nil {
 			t.Errorf("%s:%d: %v\n%s", b.Page, b.Line, err, b.Text)
 		}
 	}

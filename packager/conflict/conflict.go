@@ -32,8 +32,8 @@ type Port struct {
 	At       string // the address at which a single engine publishes it; empty: all
 }
 
-// SettingOf returns the setting that determines a container's port on the host.
-func SettingOf(manager bool, service string) string {
+// settingOf returns the setting that determines a container's port on the host.
+func settingOf(manager bool, service string) string {
 	if manager {
 		return "manager.port in toskose.yml"
 	}
@@ -45,7 +45,7 @@ func PlannedPorts(plan *packager.Plan, publish string) []Port {
 	var all []Port
 	for _, s := range plan.Services {
 		for _, p := range s.Ports {
-			all = append(all, Port{p.Host, p.Protocol, publish == compose.PublishHost, SettingOf(s.IsManager, s.Name), p.Bind})
+			all = append(all, Port{p.Host, p.Protocol, publish == compose.PublishHost, settingOf(s.IsManager, s.Name), p.Bind})
 		}
 	}
 	return all
@@ -57,7 +57,7 @@ func PortsOf(dir string, info output.Info) ([]Port, error) {
 	all := make([]Port, len(published))
 	for i, p := range published {
 		manager := p.Service == info.Manager.Service
-		all[i] = Port{Number: p.Port, Protocol: p.Protocol, Host: p.Mode == compose.PublishHost, Setting: SettingOf(manager, p.Service)}
+		all[i] = Port{Number: p.Port, Protocol: p.Protocol, Host: p.Mode == compose.PublishHost, Setting: settingOf(manager, p.Service)}
 		if manager {
 			all[i].At = info.Manager.Bind
 		}
@@ -99,7 +99,7 @@ func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 			ports[i].At = ""
 		}
 	}
-	return taken(ports, holders, e.nearby(), free)
+	return taken(ports, holders, e.isLocal(), free)
 }
 
 // Name returns an error if another application or project uses the name, because deploying would remove its containers, or if
@@ -114,7 +114,7 @@ func (e *Engine) Name(ctx context.Context) error {
 			return e.foreign("Compose project", "container", strings.TrimPrefix(cmp.Or(first(c.Names), c.ID), "/"))
 		}
 		if e.swarm && e.owns(c.Labels, c.Labels) && c.Labels[compose.LabelStack] == "" && c.State == container.StateRunning {
-			return fmt.Errorf("%q runs on this engine by Compose, and the engine is in a swarm: name --target compose, or end it first, with `toskose undeploy --target compose`", e.app)
+			return fmt.Errorf("%q runs on this engine by Compose, and the engine is in a swarm: name --target compose, or remove it first, with `toskose undeploy --target compose`", e.app)
 		}
 	}
 	services, err := e.services(ctx)
@@ -124,7 +124,7 @@ func (e *Engine) Name(ctx context.Context) error {
 	for _, s := range services {
 		switch own := e.owns(s.Spec.Labels, labelsOf(s)); {
 		case !e.swarm && own:
-			return fmt.Errorf("%q runs as a stack of the engine's swarm: name --target swarm, or end it first, with `toskose undeploy --target swarm`", e.app)
+			return fmt.Errorf("%q runs as a stack of the engine's swarm: name --target swarm, or remove it first, with `toskose undeploy --target swarm`", e.app)
 		case e.swarm && !own && s.Spec.Labels[compose.LabelStack] == e.app:
 			return e.foreign("stack", "service", s.Spec.Name)
 		}
@@ -141,7 +141,7 @@ func (e *Engine) foreign(kind, part, name string) error {
 	if e.swarm {
 		kind = "stack"
 	}
-	return fmt.Errorf("there is a %s %q already that toskose has not made, with %s %q: package it under another name, with --name", kind, e.app, part, name)
+	return fmt.Errorf("a %s %q that toskose did not create exists already, with %s %q: package it under another name, with --name", kind, e.app, part, name)
 }
 
 func labelsOf(s swarm.Service) map[string]string {
@@ -227,8 +227,8 @@ func whose(kind, name string, labels map[string]string) string {
 	return who
 }
 
-// nearby reports whether the engine's host is this machine.
-func (e *Engine) nearby() bool {
+// isLocal reports whether the engine's host is this machine.
+func (e *Engine) isLocal() bool {
 	u, err := url.Parse(e.docker.DaemonHost())
 	if err != nil || u.Scheme != "unix" && u.Scheme != "npipe" {
 		return false
@@ -257,7 +257,7 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 			by = []string{"a program on this machine"}
 		}
 		if len(by) > 0 {
-			problems = append(problems, fmt.Errorf("port %d/%s is in use by %s: change it (%s), or end that", p.Number, p.Protocol, strings.Join(by, " and "), p.Setting))
+			problems = append(problems, fmt.Errorf("port %d/%s is in use by %s: change it (%s), or stop that", p.Number, p.Protocol, strings.Join(by, " and "), p.Setting))
 		}
 	}
 	return errors.Join(problems...)

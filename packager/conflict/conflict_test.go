@@ -23,7 +23,7 @@ import (
 
 func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
 	t.Parallel()
-	manager := Port{Number: 10000, Protocol: "tcp", Setting: SettingOf(true, "toskose-manager")}
+	manager := Port{Number: 10000, Protocol: "tcp", Setting: settingOf(true, "toskose-manager")}
 	onHost := manager
 	onHost.Host = true
 	other := holder{port: 10000, protocol: "tcp", who: `container "blog_manager_1" of application "blog"`}
@@ -43,12 +43,12 @@ func TestAPortInUseIsNamedWithItsHolderAndItsSetting(t *testing.T) {
 		want    string
 	}{
 		{"nobody", manager, nil, true, true, ""},
-		{"another application", manager, []holder{other, other}, true, true, `port 10000/tcp is in use by container "blog_manager_1" of application "blog": change it (manager.port in toskose.yml), or end that`},
+		{"another application", manager, []holder{other, other}, true, true, `port 10000/tcp is in use by container "blog_manager_1" of application "blog": change it (manager.port in toskose.yml), or stop that`},
 		{"the same application", manager, []holder{own}, true, false, ""},
 		{"another, where the application is, too", manager, []holder{own, other}, true, false, `in use by container "blog_manager_1"`},
 		{"another protocol", manager, []holder{{port: 10000, protocol: "udp"}}, false, false, ""},
 		{"another port", manager, []holder{{port: 10001, protocol: "tcp"}}, false, false, ""},
-		{"a program", manager, nil, true, false, "port 10000/tcp is in use by a program on this machine: change it (manager.port in toskose.yml), or end that"},
+		{"a program", manager, nil, true, false, "port 10000/tcp is in use by a program on this machine: change it (manager.port in toskose.yml), or stop that"},
 		{"a program, perhaps, on another machine", manager, nil, false, false, ""},
 		{"another address", outside, []holder{loopback}, false, true, ""},
 		{"the same address", inside, []holder{loopback}, false, true, "in use"},
@@ -141,13 +141,13 @@ func TestANameThatIsSomebodyElsesIsRefused(t *testing.T) {
 		"nothing":           {},
 		"the application":   {containers: []container.Summary{{Names: []string{"/shop_api_1"}, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}},
 		"another project":   {containers: []container.Summary{{Names: []string{"/blog_api_1"}, Labels: map[string]string{compose.LabelProject: "blog"}}}},
-		"a project":         {containers: []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{compose.LabelProject: "shop"}}}, want: `there is a Compose project "shop" already that toskose has not made, with container "shop_db_1": package it under another name, with --name`},
+		"a project":         {containers: []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{compose.LabelProject: "shop"}}}, want: `a Compose project "shop" that toskose did not create exists already, with container "shop_db_1": package it under another name, with --name`},
 		"the application's": {services: []swarm.Service{service("shop_api", map[string]string{compose.LabelStack: "shop"}, ours)}},
 		"another stack":     {services: []swarm.Service{service("blog_api", map[string]string{compose.LabelStack: "blog"}, nil)}},
-		"a stack":           {services: []swarm.Service{service("shop_db", map[string]string{compose.LabelStack: "shop"}, nil)}, want: `there is a stack "shop" already that toskose has not made, with service "shop_db"`},
+		"a stack":           {services: []swarm.Service{service("shop_db", map[string]string{compose.LabelStack: "shop"}, nil)}, want: `a stack "shop" that toskose did not create exists already, with service "shop_db"`},
 		"it runs by Compose": {
 			containers: []container.Summary{{State: container.StateRunning, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}, services: []swarm.Service{},
-			want: "\"shop\" runs on this engine by Compose, and the engine is in a swarm: name --target compose, or end it first, with `toskose undeploy --target compose`",
+			want: "\"shop\" runs on this engine by Compose, and the engine is in a swarm: name --target compose, or remove it first, with `toskose undeploy --target compose`",
 		},
 		"it has run by Compose": {containers: []container.Summary{{State: container.StateExited, Labels: map[string]string{compose.LabelProject: "shop", packager.LabelApp: "shop"}}}, services: []swarm.Service{}},
 		"a task of its stack": {
@@ -169,7 +169,7 @@ func TestAStackIsNotDeployedByComposeToo(t *testing.T) {
 	mine := service("shop_manager", map[string]string{compose.LabelStack: "shop"}, map[string]string{packager.LabelApp: "shop"}, swarm.PortConfig{PublishedPort: 10000, Protocol: "tcp"})
 	docker, info := engine(t, nil, []swarm.Service{mine})
 	on := On(docker, info, "shop", false)
-	if err := on.Name(t.Context()); err == nil || err.Error() != "\"shop\" runs as a stack of the engine's swarm: name --target swarm, or end it first, with `toskose undeploy --target swarm`" {
+	if err := on.Name(t.Context()); err == nil || err.Error() != "\"shop\" runs as a stack of the engine's swarm: name --target swarm, or remove it first, with `toskose undeploy --target swarm`" {
 		t.Error(err)
 	}
 	if err := on.Ports(t.Context(), []Port{{10000, "tcp", false, "a", ""}}); err != nil {
@@ -220,9 +220,9 @@ func TestPortsOfContainersAndServicesAreAnothersOrTheApplicationsOwn(t *testing.
 	})
 	ports := []Port{{9001, "tcp", false, "a", ""}, {9002, "tcp", false, "b", ""}, {9003, "udp", false, "c", ""}, {9004, "tcp", false, "d", ""}, {9005, "tcp", false, "e", ""}}
 	err := On(docker, info, "shop", false).Ports(t.Context(), ports)
-	want := `port 9001/tcp is in use by container "blog_manager_1" of application "blog": change it (a), or end that
-port 9003/udp is in use by container "db": change it (c), or end that
-port 9004/tcp is in use by service "wiki_gui" of "wiki": change it (d), or end that`
+	want := `port 9001/tcp is in use by container "blog_manager_1" of application "blog": change it (a), or stop that
+port 9003/udp is in use by container "db": change it (c), or stop that
+port 9004/tcp is in use by service "wiki_gui" of "wiki": change it (d), or stop that`
 	if err == nil {
 		t.Fatal("nothing is in use")
 	}

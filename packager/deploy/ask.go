@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/internal/command"
 )
 
@@ -33,11 +32,11 @@ var errDenied = errors.New("the manager at its port refuses the password in secr
 
 // ask returns the manager's address and the toskosed nodes whose units the manager cannot reach.
 func (d *deployer) ask(ctx context.Context, user, password string) (address string, missing []node, err error) {
-	host, err := d.where.Host(ctx)
+	host, err := d.location.Host(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	address = endpoint.URL(d.Info, host)
+	address = backend.ManagerURL(d.Info, host)
 	ctx, cancel := context.WithTimeout(ctx, backend.Patience)
 	defer cancel()
 	if len(d.Info.External) > 0 { // external secrets: the password is not known here
@@ -58,7 +57,7 @@ func (d *deployer) ask(ctx context.Context, user, password string) (address stri
 	if err := json.Unmarshal(body, &nodes); err != nil {
 		return "", nil, fmt.Errorf("GET %s: %w", url, err)
 	}
-	d.doubt(nodes)
+	d.markReplaced(nodes)
 	return address, unreached(d.Info.Nodes, nodes), nil
 }
 

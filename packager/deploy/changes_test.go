@@ -34,14 +34,14 @@ func TestItIsSaidFirstWhatIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{
-		Compose: "shop: release new takes the place of " + was + "; containers that are replaced, and start empty: limited, ordered, placed\n",
-		Swarm: "shop: release new takes the place of " + was + "; containers that are replaced, and start empty: limited\n" +
-			"shop: replaced as well, where their machines do not suit any more: placed\n",
+		Compose: "shop: release new replaces " + was + "; containers that are replaced, and start empty: limited, ordered, placed\n",
+		Swarm: "shop: release new replaces " + was + "; containers that are replaced, and start empty: limited\n" +
+			"shop: also replaced if their machines no longer satisfy the placement: placed\n",
 	} {
 		var said bytes.Buffer
 		d := &deployer{Application: &backend.Application{Dir: after, Progress: &said, Log: release.Log{{Release: was, Folder: before}}}, kind: kind, release: "new"}
 		d.Info.App = "shop"
-		d.sayChanges()
+		d.reportDifferences()
 		if said.String() != want {
 			t.Errorf("%s: it says\n%s\nwant\n%s", kind, said.String(), want)
 		}

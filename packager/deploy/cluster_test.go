@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -109,17 +108,16 @@ JSON
 ;;
 *port-forward*) echo "Forwarding from `+strings.TrimPrefix(manager.URL, "http://")+` -> 10000"; exec sleep 600 ;;`)
 	var said bytes.Buffer
-	var asked []endpoint.Access
+	var goal fakeGoal
 	result, err := Up(t.Context(), nil, Options{
 		Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said,
-		Before: func(_ context.Context, at endpoint.Access) { asked = append(asked, at) },
-		After:  func(_ context.Context, at endpoint.Access) error { asked = append(asked, at); return nil },
+		Goal: &goal,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if at := (endpoint.Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(asked, []endpoint.Access{at, at}) {
-		t.Errorf("asked at %+v", asked)
+	if at := (backend.Access{Address: manager.URL, User: "admin", Password: "pw", PasswordFile: output.ManagerPasswordFile(dir), Forward: "kubectl --namespace shop port-forward service/toskose-manager 10000"}); !slices.Equal(goal.managers, []backend.Access{at, at}) {
+		t.Errorf("asked at %+v", goal.managers)
 	}
 	info := output.Info{
 		App: "Shop", Version: "1", Nodes: []string{"backend", "frontend"},
@@ -301,7 +299,7 @@ func TestOtherSecretsThanTheClustersAreRefusedBeforeAnythingChanges(t *testing.T
 		t.Fatal(err)
 	}
 	_, err := Up(t.Context(), nil, Options{Dir: dir, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}})
-	if want := `cannot deploy "Shop": its secrets are not those of the application that runs (manager-password): `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `cannot deploy "Shop": its secrets differ from the secrets of the running application (manager-password): `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v", err)
 	}
 	all := strings.Join(calls(), "\n")

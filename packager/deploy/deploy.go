@@ -12,7 +12,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/stack"
 	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
@@ -23,16 +23,76 @@ type deployer struct {
 	*backend.Application
 	engine *client.Client
 	opts   Options
-	where  backend.Backend
 
-	kind      string                      // Swarm, Compose or Kubernetes
-	otherwise func(context.Context) error // removes a deployment of the same application with the other Docker target; nil: none exists
+	kind     string // Swarm, Compose or Kubernetes
+	location location
+	applier  applier
+	observer observer
+	secrets  secretStore
+	remover  remover
 
-	held     *lock.Lock      // nil: the caller holds the lock, or none is needed
-	silent   []node          // units that did not answer before the timeout
-	release  string          // ID of the folder's release
-	past     map[string]bool // instance IDs of the replicas that the previous manager listed
-	replaces bool            // an earlier version is running, whose manager may answer until it is replaced
+	stack          *stack.Stack                // the back-end of a swarm; nil: another back-end
+	halt           func(context.Context) error // pauses the swarm's updates before a rollback; nil: not a swarm
+	explainSilence func(context.Context) error // returns why a running manager is unreachable, if known; nil: not a swarm
+	removeComposed func(context.Context) error // removes the same application deployed with Compose; nil: not a swarm
+	held           *lock.Lock                  // nil: the caller holds the lock, or none is needed
+	existing       backend.Existing            // before this deployment
+	replaces       bool                        // an earlier version is running, whose manager may answer until it is replaced
+	restoring      bool                        // the previous release is deployed again after a failure
+	release        string                      // ID of the folder's release
+	next           release.Log                 // the log with this deployment
+	password       string                      // the manager's; empty: an external secret
+	previous       map[string]bool             // instance IDs of the replicas that the manager of the earlier version listed
+	renewed        map[string]bool             // see applier.Apply
+	unresponsive   []node                      // units that did not answer before the timeout
+	address        string                      // the manager's URL
+}
+
+// step is a part of a deployment. If run fails, fail returns the error that ends the deployment; it may undo changes.
+type step struct {
+	name string
+	run  func(*deployer, context.Context) error
+	fail func(*deployer, context.Context, error) error
+}
+
+// deploySteps deploy a folder. The caller holds the application's lock.
+var deploySteps = []step{
+	{"find the running version", (*deployer).findExisting, (*deployer).unchanged},
+	{"store the release", (*deployer).storeRelease, (*deployer).unchanged},
+	{"compare the secrets", (*deployer).checkSecrets, (*deployer).refused},
+	{"read the manager's password", (*deployer).readPassword, (*deployer).unchanged},
+	{"read the goal", (*deployer).readGoal, (*deployer).unchanged},
+	{"report the changes", (*deployer).reportChanges, (*deployer).unchanged},
+	{"list the replicas", (*deployer).listReplicas, (*deployer).failed},
+	{"apply the manifests", (*deployer).apply, (*deployer).failed},
+	{"wait for the units", (*deployer).waitForUnits, (*deployer).failed},
+	{"remove outdated resources", (*deployer).cleanUp, (*deployer).incomplete},
+	{"restore the goal", (*deployer).restoreGoal, (*deployer).incomplete},
+	{"complete the log", (*deployer).completeLog, (*deployer).deployedBut},
+}
+
+// restoreSteps deploy the previous release again after a failure.
+var restoreSteps = []step{
+	{"find the running version", (*deployer).findExisting, (*deployer).unchanged},
+	{"read the manager's password", (*deployer).readPassword, (*deployer).unchanged},
+	{"list the replicas", (*deployer).listReplicas, (*deployer).explained},
+	{"apply the manifests", (*deployer).apply, (*deployer).explained},
+	{"wait for the units", (*deployer).waitForUnits, (*deployer).explained},
+	{"remove outdated resources", (*deployer).cleanUp, (*deployer).unchanged},
+	{"restore the goal", (*deployer).restoreGoal, (*deployer).unchanged},
+}
+
+// run executes steps in order until one fails.
+func (d *deployer) run(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		if d.Debug != nil {
+			fmt.Fprintf(d.Debug, "%s: %s\n", d.Info.App, s.name)
+		}
+		if err := s.run(d, ctx); err != nil {
+			return s.fail(d, ctx, err)
+		}
+	}
+	return nil
 }
 
 // Up deploys a folder and waits until all units answer the manager. A failed deployment is removed again, unless the
@@ -42,137 +102,115 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
-	defer d.where.Close()
-	if err := errors.Join(output.UnfinishedRotation(d.Dir), d.refuse(ctx)); err != nil {
-		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.Info.App, err)
+	defer d.location.Close()
+	if err := errors.Join(output.UnfinishedRotation(d.Dir), d.applier.Check(ctx)); err != nil {
+		return Result{}, d.refused(ctx, err)
 	}
-	ctx, unlock, err := d.exclude(ctx, true)
+	locked, unlock, err := d.lock(ctx, true, d.sayLine)
 	if err != nil {
-		return Result{}, fmt.Errorf("cannot deploy %q: %w", d.Info.App, err)
+		return Result{}, d.refused(ctx, err)
 	}
 	defer unlock()
-	return d.up(ctx)
+	if err := d.run(locked, deploySteps); err != nil {
+		return Result{}, err
+	}
+	if d.location.Forward() != "" { // this call's port forwarding ends when it returns
+		d.address = backend.ManagerURL(d.Info, backend.LocalHost(d.Info))
+	}
+	return Result{Info: d.Info, Dir: d.Dir, Address: d.address, Forward: d.location.Forward()}, nil
 }
 
-// up deploys the folder. The caller holds the application's lock.
-func (d *deployer) up(ctx context.Context) (Result, error) {
-	before, err := d.where.Before(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := d.remember(ctx); err != nil {
-		return Result{}, err
-	}
-	d.replaces = before.Running
-	if before.Running {
-		if err := d.checkSecrets(ctx); err != nil {
-			return Result{}, fmt.Errorf("cannot deploy %q: %w", d.Info.App, err)
-		}
-	}
-	password, err := d.password()
-	if err != nil {
-		return Result{}, err
-	}
-	if before.Running && d.opts.Before != nil && len(d.Info.External) == 0 {
-		d.askBefore(ctx, password)
-		if err := d.keepGoal(); err != nil {
-			return Result{}, err
-		}
-	}
-	d.sayChanges()
-	d.Say("%s: deploying %s", d.Info.App, d.where.Name())
-	log := d.Log.Begin(d.record())
-	address, err := d.bring(ctx, log, password)
-	if err != nil {
-		return Result{}, d.failed(ctx, err, before)
-	}
-	err = d.finish(ctx, log, d.opts.After, password)
-	if ctx.Err() == nil { // an interrupted deployment can be resumed
-		err = errors.Join(err, d.where.Record(ctx, log.Complete()))
-	}
-	if err != nil {
-		return Result{}, fmt.Errorf("%q is deployed, but %w%s", d.Info.App, err, d.wayBack(log))
-	}
-	if d.where.Forward() != "" { // this call's port forwarding ends when it returns
-		address = endpoint.URL(d.Info, endpoint.Local(d.Info))
-	}
-	return Result{Info: d.Info, Dir: d.Dir, Address: address, Forward: d.where.Forward()}, nil
+func (d *deployer) findExisting(ctx context.Context) (err error) {
+	d.existing, err = d.observer.Existing(ctx)
+	d.replaces = d.existing.Running || d.restoring
+	return err
 }
 
-// refuse returns an error if the folder cannot be deployed. It changes nothing.
-func (d *deployer) refuse(ctx context.Context) error {
-	if err := d.where.Check(ctx); err != nil {
+func (d *deployer) readPassword(context.Context) (err error) {
+	if len(d.Info.External) == 0 {
+		d.password, err = output.ManagerPassword(d.Dir)
+	}
+	return err
+}
+
+func (d *deployer) apply(ctx context.Context) (err error) {
+	d.renewed, err = d.applier.Apply(ctx, d.next)
+	return err
+}
+
+func (d *deployer) cleanUp(ctx context.Context) error {
+	if err := d.applier.CleanUp(ctx); err != nil {
 		return err
 	}
-	return d.where.Others(ctx)
-}
-
-// password returns the manager's password, or "" if it is an external secret.
-func (d *deployer) password() (string, error) {
-	if len(d.Info.External) > 0 {
-		return "", nil
-	}
-	return output.ManagerPassword(d.Dir)
-}
-
-// bring deploys the folder, waits until all units answer, and returns the manager's address.
-func (d *deployer) bring(ctx context.Context, log release.Log, password string) (string, error) {
-	d.recall(ctx, password)
-	if err := d.where.Up(ctx, log); err != nil {
-		return "", err
-	}
-	return d.wait(ctx, d.Info.Manager.User, password)
-}
-
-// finish completes a deployment once all units answer, and calls then with the manager.
-func (d *deployer) finish(ctx context.Context, log release.Log, then func(context.Context, endpoint.Access) error, password string) error {
-	if err := d.where.Settle(ctx); err != nil {
-		return err
-	}
-	if err := release.Forget(d.Dir, log); err != nil {
+	if err := release.Forget(d.Dir, d.next); err != nil {
 		return fmt.Errorf("copies of older releases are left: %w", err)
 	}
-	if then == nil {
-		return nil
+	return nil
+}
+
+func (d *deployer) completeLog(ctx context.Context) error {
+	return d.applier.Record(ctx, d.next.Complete())
+}
+
+// unchanged returns the error of a step that changes nothing, or that needs no explanation.
+func (d *deployer) unchanged(_ context.Context, err error) error { return err }
+
+// refused returns the error of a folder that cannot be deployed.
+func (d *deployer) refused(_ context.Context, err error) error {
+	return fmt.Errorf("cannot deploy %q: %w", d.Info.App, err)
+}
+
+// explained adds the reasons to a deployment error.
+func (d *deployer) explained(ctx context.Context, err error) error {
+	return fmt.Errorf("%w%s", err, d.reasons(ctx))
+}
+
+// deployedBut returns the error of a step after which all units answer.
+func (d *deployer) deployedBut(_ context.Context, err error) error {
+	return fmt.Errorf("%q is deployed, but %w%s", d.Info.App, err, d.rollbackHint())
+}
+
+// incomplete is like deployedBut, and completes the log unless the deployment was interrupted: then it can be resumed.
+func (d *deployer) incomplete(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		err = errors.Join(err, d.completeLog(ctx))
 	}
-	host, err := d.where.Host(ctx) // the forwarded port leads to one pod, which may have been replaced
-	if err != nil {
-		return err
-	}
-	return then(ctx, d.access(host, password))
+	return d.deployedBut(ctx, err)
 }
 
 // failed adds the reasons to a deployment error and restores the previous state: it deploys the previous release again, or
 // removes a new application. An interrupted update stays as it is, so that it can be resumed.
-func (d *deployer) failed(ctx context.Context, err error, before backend.Earlier) error {
+func (d *deployer) failed(ctx context.Context, err error) error {
 	if lost := d.lost(); lost != nil {
-		return fmt.Errorf("cannot deploy %q: %w", d.Info.App, lost)
+		return d.refused(ctx, lost)
 	}
 	interrupted := ctx.Err() != nil
 	locked, cancel := d.whileLocked(ctx)
 	defer cancel()
 	ctx, cancel = context.WithTimeout(locked, 2*time.Minute)
 	defer cancel()
-	err = fmt.Errorf("cannot deploy %q: %w%s", d.Info.App, err, d.reasons(ctx))
+	err = d.refused(ctx, d.explained(ctx, err))
 	switch {
-	case before.Running && errors.Is(err, backend.ErrUntouched):
+	case d.existing.Running && errors.Is(err, backend.ErrUntouched):
 		return err
-	case interrupted && before.Running && d.kind == Compose: // the deployment is already recorded; on other targets it may not be
-		return fmt.Errorf("%w\nit stays as it is: deploying the folder again resumes it%s", err, d.wayBack(d.Log.Begin(d.record())))
-	case interrupted && before.Running:
-		return fmt.Errorf("%w\nit stays as it is: deploying the folder again resumes it", err)
+	case interrupted && d.existing.Running:
+		hint := ""
+		if d.kind == Compose { // the deployment is already recorded; on other targets it may not be
+			hint = d.rollbackHint()
+		}
+		return fmt.Errorf("%w\nit stays as it is: deploying the folder again resumes it%s", err, hint)
 	case d.opts.Keep:
 		return err
-	case before.Running:
+	case d.existing.Running:
 		return d.goBack(locked, err)
 	}
 	d.Say("%s: removing what was started (--keep leaves it)", d.Info.App)
-	err = errors.Join(err, d.note(d.Log), d.where.Down(ctx))
-	if !before.Documents {
-		err = errors.Join(err, d.where.RemoveDocuments(ctx))
+	err = errors.Join(err, d.remover.Down(ctx, d.Log))
+	if !d.existing.Documents {
+		err = errors.Join(err, d.remover.RemoveDocuments(ctx))
 	}
-	if before.Data {
+	if d.existing.Data {
 		return err
 	}
-	return errors.Join(err, d.where.RemoveVolumes(ctx))
+	return errors.Join(err, d.remover.RemoveVolumes(ctx))
 }

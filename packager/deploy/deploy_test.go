@@ -36,6 +36,8 @@ type fakeBackend struct {
 	log    string
 	downs  int
 
+	renewed map[string]bool // by Apply
+
 	secrets                        func() (backend.Suffixes, error)
 	removeVolumes, removeDocuments func(context.Context) error
 }
@@ -46,25 +48,32 @@ func (f *fakeBackend) Forward() string                      { return "" }
 func (f *fakeBackend) Close()                               {}
 func (f *fakeBackend) Lock(bool) lock.Store                 { return nil }
 
-func (f *fakeBackend) Up(context.Context, release.Log) error     { return nil }
+func (f *fakeBackend) Check(context.Context) error { return nil }
+
+func (f *fakeBackend) Apply(context.Context, release.Log) (map[string]bool, error) {
+	return f.renewed, nil
+}
+func (f *fakeBackend) CleanUp(context.Context) error             { return nil }
 func (f *fakeBackend) Record(context.Context, release.Log) error { return nil }
-func (f *fakeBackend) Down(context.Context) error {
+
+func (f *fakeBackend) Existing(context.Context) (backend.Existing, error) {
+	return backend.Existing{}, nil
+}
+func (f *fakeBackend) Releases(context.Context) (map[string]release.Log, error) { return nil, nil }
+func (f *fakeBackend) Failures(context.Context) ([]backend.Failure, error)      { return f.failed, nil }
+func (f *fakeBackend) Logs(context.Context, backend.Failure) (string, error)    { return f.log, nil }
+
+func (f *fakeBackend) Secrets(context.Context) (backend.Suffixes, error) { return f.secrets() }
+func (f *fakeBackend) PublishSecrets(context.Context) error              { return nil }
+
+func (f *fakeBackend) Down(context.Context, release.Log) error {
 	f.downs++
 	return nil
 }
-func (f *fakeBackend) Failures(context.Context) ([]backend.Failure, error)   { return f.failed, nil }
-func (f *fakeBackend) Logs(context.Context, backend.Failure) (string, error) { return f.log, nil }
 
-func (f *fakeBackend) Before(context.Context) (backend.Earlier, error)          { return backend.Earlier{}, nil }
-func (f *fakeBackend) Secrets(context.Context) (backend.Suffixes, error)        { return f.secrets() }
-func (f *fakeBackend) Releases(context.Context) (map[string]release.Log, error) { return nil, nil }
-
-func (f *fakeBackend) Check(context.Context) error   { return nil }
-func (f *fakeBackend) Others(context.Context) error  { return nil }
-func (f *fakeBackend) Settle(context.Context) error  { return nil }
-func (f *fakeBackend) Publish(context.Context) error { return nil }
-
-func (f *fakeBackend) Elsewhere(context.Context, backend.Removal) ([]string, error) { return nil, nil }
+func (f *fakeBackend) RemoteResources(context.Context, backend.Removal) ([]string, error) {
+	return nil, nil
+}
 
 func (f *fakeBackend) RemoveVolumes(ctx context.Context) error {
 	if f.removeVolumes == nil {
@@ -95,13 +104,21 @@ func managed(t *testing.T, r *fakeBackend, answer http.HandlerFunc) (*deployer, 
 	}
 	var said bytes.Buffer
 	r.at = u.Host
-	return &deployer{
+	d := &deployer{
 		Application: &backend.Application{
 			Info:     output.Info{App: "shop", Nodes: []string{"backend", "frontend"}, Manager: output.Manager{Port: port}},
 			Progress: &said,
 		},
-		opts: Options{Timeout: time.Minute}, where: r,
-	}, &said
+		opts: Options{Timeout: time.Minute},
+	}
+	d.use(r)
+	return d, &said
+}
+
+// failedAfter fails a deployment of an application that existed before.
+func (d *deployer) failedAfter(ctx context.Context, err error, existing backend.Existing) error {
+	d.existing = existing
+	return d.failed(ctx, err)
 }
 
 func nodes(states ...string) []node {
@@ -153,7 +170,7 @@ func waitInVain(t *testing.T, d *deployer) string {
 		if err == nil {
 			t.Fatal("it does not wait in vain")
 		}
-		said, found := strings.CutPrefix(err.Error(), fmt.Sprintf("not all of it answers after %s: ", d.opts.Timeout))
+		said, found := strings.CutPrefix(err.Error(), fmt.Sprintf("not everything answers after %s: ", d.opts.Timeout))
 		if !found {
 			t.Fatalf("the time was up, and it says: %v", err)
 		}
@@ -212,7 +229,7 @@ func TestWhatFailsAgainAndAgainIsNotWaitedFor(t *testing.T) {
 	if err == nil || err.Error() != "store has failed 3 times" {
 		t.Fatalf("error %v", err)
 	}
-	err = d.failed(t.Context(), err, backend.Earlier{Data: true})
+	err = d.failedAfter(t.Context(), err, backend.Existing{Data: true})
 	want := "cannot deploy \"shop\": store has failed 3 times\n  store: exited with code 1\n    first\n    cannot bind"
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
@@ -227,11 +244,11 @@ func TestWhatWasThereBeforeOrIsToBeKeptStays(t *testing.T) {
 	r := &fakeBackend{}
 	d, _ := managed(t, r, nil)
 	cause := errors.New("x")
-	if err := d.failed(t.Context(), cause, backend.Earlier{Running: true}); !errors.Is(err, cause) || r.downs != 0 {
+	if err := d.failedAfter(t.Context(), cause, backend.Existing{Running: true}); !errors.Is(err, cause) || r.downs != 0 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 	d.opts.Keep = true
-	if err := d.failed(t.Context(), cause, backend.Earlier{}); !errors.Is(err, cause) || r.downs != 0 {
+	if err := d.failedAfter(t.Context(), cause, backend.Existing{}); !errors.Is(err, cause) || r.downs != 0 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 }
@@ -242,7 +259,7 @@ func TestCleaningUpIsNotInterrupted(t *testing.T) {
 	d, _ := managed(t, r, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := d.failed(ctx, ctx.Err(), backend.Earlier{Data: true}); !errors.Is(err, context.Canceled) || r.downs != 1 {
+	if err := d.failedAfter(ctx, ctx.Err(), backend.Existing{Data: true}); !errors.Is(err, context.Canceled) || r.downs != 1 {
 		t.Errorf("%v; taken down %d times", err, r.downs)
 	}
 }

@@ -70,10 +70,14 @@ func isFolderOf(dir, name string) bool {
 }
 
 // onCluster selects the cluster that kubectl uses.
-func (d *deployer) onCluster(ctx context.Context, info kubernetes.Info) (err error) {
+func (d *deployer) onCluster(ctx context.Context, info kubernetes.Info) error {
 	d.Info, d.kind = info.Info, Kubernetes
-	d.where, err = cluster.Open(ctx, d.Application, info, d.opts.Context)
-	return err
+	c, err := cluster.Open(ctx, d.Application, info, d.opts.Context)
+	if err != nil {
+		return err
+	}
+	d.use(c)
+	return nil
 }
 
 // onEngine selects the Docker engine: a stack or Compose, as kind requests or as fits the engine.
@@ -87,13 +91,16 @@ func (d *deployer) onEngine(ctx context.Context, kind string) error {
 	switch {
 	case kind == Compose || kind == "" && !active:
 		d.Environ = append(slices.Clone(d.Environ), compose.HostVariable+"="+on.System.Name)
-		d.kind, d.where = Compose, composed
+		d.kind = Compose
+		d.use(composed)
 	case !active:
 		return errors.New("the engine is not in a swarm: `docker swarm init` makes one, and --target compose needs none")
 	case !on.System.Swarm.ControlAvailable:
 		return errors.New("the engine is a worker of its swarm: name a manager of the swarm with --docker-url")
 	default:
-		d.kind, d.where, d.otherwise = Swarm, stack.Of(on), composed.RemoveStarted
+		d.kind, d.stack = Swarm, stack.Of(on)
+		d.use(d.stack)
+		d.halt, d.explainSilence, d.removeComposed = d.stack.Halt, d.stack.ExplainSilence, composed.RemoveStarted
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 )
@@ -33,20 +33,23 @@ type Options struct {
 	Progress   io.Writer     // a line for each step
 	Debug      io.Writer     // receives the output of the commands; may be nil
 
-	// Before is called with the manager of the running version if its password is known, and After with the new manager once
-	// all units answer. Back is called with the previous version's manager if a failed deployment was rolled back to it. Each
-	// may be nil.
-	Before func(context.Context, endpoint.Access)
-	After  func(context.Context, endpoint.Access) error
-	Back   func(context.Context, endpoint.Access) error
-
-	// Kept is called after Before and returns data to store with the release that ran. Return receives that data when a
-	// rollback returns to the release. Either may be nil.
-	Kept   func() []byte
-	Return func([]byte)
+	Goal Goal // preserves the application's goal; may be nil
 
 	kind string     // kind of the record; see release.Record
 	held *lock.Lock // lock held by the calling command; nil: none yet
+}
+
+// Goal preserves the goal of an application during a deployment.
+type Goal interface {
+	// Read reads the goal from the manager of the running version. It is called if the manager's password is known.
+	Read(ctx context.Context, at backend.Access)
+	// Saved returns data with the goal that Read found, to store with the release that is replaced; nil: no goal.
+	Saved() []byte
+	// Load takes data that Saved returned when the release to roll back to was replaced.
+	Load(saved []byte)
+	// Restore restores the goal at the deployed version's manager once all units answer. If undone is set, the deployment
+	// failed and the previous version runs again.
+	Restore(ctx context.Context, at backend.Access, undone bool) error
 }
 
 // Result describes the deployed application.

@@ -16,9 +16,9 @@ func TestObjectsOfAnotherAreNotTakenOver(t *testing.T) {
 	for name, tt := range map[string]struct{ answer, want string }{
 		"another application's": {
 			`{"kind": "List", "items": [` + object("Namespace", "shop", "") + "," + object("Service", "backend", another) + "," + object("Deployment", "frontend", ours) + `]}`,
-			`namespace "shop" has a service "backend" already, and it is application "blog"'s: package it for another namespace`,
+			`namespace "shop" has a service "backend" already, and it belongs to application "blog": package it for another namespace`,
 		},
-		"somebody's": {object("Deployment", "backend", `"app": "x"`), `namespace "shop" has a deployment "backend" already, and toskose has not made it`},
+		"somebody's": {object("Deployment", "backend", `"app": "x"`), `namespace "shop" has a deployment "backend" already, and toskose has not created it`},
 	} {
 		dir, calls := fakeCluster(t, "*\"get --kustomize\"*) echo '"+strings.ReplaceAll(tt.answer, "'", `'\''`)+"' ;;")
 		_, err := Up(t.Context(), nil, Options{Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: t.Output()})

@@ -28,14 +28,14 @@ func Releases(ctx context.Context, engine *client.Client, opts Options) (Deploye
 	if err != nil {
 		return Deployed{}, err
 	}
-	defer d.where.Close()
+	defer d.location.Close()
 	return d.deployed(ctx)
 }
 
 func (d *deployer) deployed(ctx context.Context) (Deployed, error) {
-	logs, err := d.where.Releases(ctx)
+	logs, err := d.observer.Releases(ctx)
 	if err != nil {
-		return Deployed{}, fmt.Errorf("cannot find what was deployed of %q: %w", d.Info.App, err)
+		return Deployed{}, fmt.Errorf("cannot find the releases of %q: %w", d.Info.App, err)
 	}
 	all := Deployed{App: d.Info.App, Log: release.Newest(slices.Collect(maps.Values(logs))...), Others: map[string]string{}}
 	newest, _ := all.Log.Current()
@@ -47,8 +47,8 @@ func (d *deployer) deployed(ctx context.Context) (Deployed, error) {
 	return all, nil
 }
 
-// remember reads the log of earlier deployments and stores a copy of the folder's release.
-func (d *deployer) remember(ctx context.Context) error {
+// storeRelease reads the log of earlier deployments, stores a copy of the folder's release, and adds this deployment to the log.
+func (d *deployer) storeRelease(ctx context.Context) error {
 	before, err := d.deployed(ctx)
 	if err != nil {
 		return err
@@ -57,27 +57,25 @@ func (d *deployer) remember(ctx context.Context) error {
 	if d.release, err = release.ID(d.Dir); err != nil {
 		return err
 	}
+	d.next = d.Log.Begin(release.Record{Release: d.release, At: time.Now().UTC().Truncate(time.Second), By: d.opts.By, Folder: d.Dir, Kind: d.opts.kind})
 	return release.Keep(d.Dir, d.release)
 }
 
-// keepGoal stores the goal with the release that ran, for a rollback.
-func (d *deployer) keepGoal() error {
-	now, ok := d.Log.Current()
-	if !ok || now.Pending || now.Release == d.release || d.opts.Kept == nil {
-		return nil // the interrupted deployment has stored the goal already
-	}
-	return release.KeepGoal(now, d.opts.Kept())
+// reportChanges prints how this deployment differs from the running release, or why the difference is unknown.
+func (d *deployer) reportChanges(context.Context) error {
+	d.reportDifferences()
+	d.Say("%s: deploying %s", d.Info.App, d.location.Name())
+	return nil
 }
 
-// sayChanges prints how this deployment differs from the running release, or why the difference is unknown.
-func (d *deployer) sayChanges() {
+func (d *deployer) reportDifferences() {
 	now, ok := d.Log.Completed()
 	if !ok || now.Release == d.release {
 		return
 	}
 	dir, err := release.Find(now)
 	if err != nil {
-		d.Say("%s: release %s takes the place of %s, and what changes is not known: %v", d.Info.App, d.release, now.Release, err)
+		d.Say("%s: release %s replaces %s; the changes are unknown: %v", d.Info.App, d.release, now.Release, err)
 		return
 	}
 	from, err := release.Read(dir, release.Target(d.kind))
@@ -90,17 +88,12 @@ func (d *deployer) sayChanges() {
 	}
 	diff := release.Compare(from, to)
 	if names := diff.Replaced(); len(names) > 0 {
-		d.Say("%s: release %s takes the place of %s; containers that are replaced, and start empty: %s", d.Info.App, d.release, now.Release, strings.Join(names, ", "))
+		d.Say("%s: release %s replaces %s; containers that are replaced, and start empty: %s", d.Info.App, d.release, now.Release, strings.Join(names, ", "))
 	}
 	if names := diff.Moved(); len(names) > 0 {
-		d.Say("%s: replaced as well, where their machines do not suit any more: %s", d.Info.App, strings.Join(names, ", "))
+		d.Say("%s: also replaced if their machines no longer satisfy the placement: %s", d.Info.App, strings.Join(names, ", "))
 	}
-	if names := diff.Again(); len(names) > 0 {
-		d.Say("%s: components to be created, on volumes as they are now: %s", d.Info.App, strings.Join(names, ", "))
+	if names := diff.Recreated(); len(names) > 0 {
+		d.Say("%s: components to be created, on the current volumes: %s", d.Info.App, strings.Join(names, ", "))
 	}
-}
-
-// record returns the record of this deployment.
-func (d *deployer) record() release.Record {
-	return release.Record{Release: d.release, At: time.Now().UTC().Truncate(time.Second), By: d.opts.By, Folder: d.Dir, Kind: d.opts.kind}
 }

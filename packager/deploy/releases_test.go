@@ -20,7 +20,6 @@ import (
 
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -85,8 +84,12 @@ func TestAnUpgradeThatDoesNotComeUpIsTakenBack(t *testing.T) {
 		backs := 0
 		_, err := Up(t.Context(), nil, Options{
 			Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said, Keep: keep, By: "eve@shop",
-			After: func(context.Context, endpoint.Access) error { t.Error("it is said to be deployed"); return nil },
-			Back:  func(context.Context, endpoint.Access) error { backs++; return nil },
+			Goal: &fakeGoal{restore: func(_ context.Context, undone bool) error {
+				if backs++; !undone {
+					t.Error("it is said to be deployed")
+				}
+				return nil
+			}},
 		})
 		id, failed := release.ID(dir)
 		if failed != nil {
@@ -127,7 +130,7 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	opts := Options{Dir: dir, Target: Kubernetes, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}}
-	if _, err := Rollback(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "release "+old.Release+" is the first that was deployed") {
+	if _, err := Rollback(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "release "+old.Release+" is the first one") {
 		t.Errorf("error %v", err)
 	}
 	log := release.Log{old}.Begin(release.Record{Release: id, At: old.At.Add(time.Hour), Folder: dir}).Complete()
@@ -143,14 +146,14 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 	if err := errors.Join(release.Keep(old.Folder, old.Release), release.KeepGoal(old, []byte("up, then"))); err != nil {
 		t.Fatal(err)
 	}
-	var goal string
-	opts.Return = func(kept []byte) { goal = string(kept) }
+	var goal fakeGoal
+	opts.Goal = &goal
 	result, err := Rollback(t.Context(), nil, opts)
 	if err != nil || result.Dir != old.Folder {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if goal != "up, then" {
-		t.Errorf("the goal of the release before is %q", goal)
+	if goal.loaded != "up, then" {
+		t.Errorf("the goal of the release before is %q", goal.loaded)
 	}
 	if diff := cmp.Diff([]string{"apply --kustomize " + old.Folder}, changes(calls())); diff != "" {
 		t.Error(diff)
@@ -190,15 +193,15 @@ func TestAnInterruptedRollbackIsResumed(t *testing.T) {
 		}
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	opts.After = func(ctx context.Context, _ endpoint.Access) error {
+	opts.Goal = &fakeGoal{restore: func(ctx context.Context, _ bool) error {
 		interrupt()
 		return ctx.Err()
-	}
+	}}
 	if result, err := Rollback(ctx, nil, opts); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	var said bytes.Buffer
-	opts.After, opts.Progress = nil, &said
+	opts.Goal, opts.Progress = nil, &said
 	result, err := Rollback(t.Context(), nil, opts)
 	if err != nil || result.Dir != second {
 		t.Errorf("the rollback is resumed in %q, want %q: %v", result.Dir, second, err)
@@ -216,8 +219,8 @@ func TestWhatTakesThePlaceOfAReleaseThatIsGoneSaysThatNobodyKnowsWhatChanges(t *
 	d, said := managed(t, &fakeBackend{}, nil)
 	gone := filepath.Join(t.TempDir(), "gone")
 	d.kind, d.release, d.Log = Compose, "now", release.Log{{Release: "before", Folder: gone, By: "ada@shop"}}
-	d.sayChanges()
-	want := "shop: release now takes the place of before, and what changes is not known: release before was deployed from \"" + gone + "\" by ada@shop, and cannot be read there: "
+	d.reportDifferences()
+	want := "shop: release now replaces before; the changes are unknown: release before was deployed from \"" + gone + "\" by ada@shop, and cannot be read there: "
 	if !strings.HasPrefix(said.String(), want) {
 		t.Errorf("it says %q", said)
 	}
@@ -253,7 +256,7 @@ func TestWhatCannotBeDeployedAgainKeepsItsLog(t *testing.T) {
 	d.engine, d.opts.Target = docker, Compose
 	d.Log = release.Log{{Release: id, Folder: was}}
 	t.Setenv("PATH", t.TempDir()) // has no Compose
-	if err := d.again(t.Context(), d.Log[0]); !errors.Is(err, backend.ErrUntouched) {
+	if err := d.redeploy(t.Context(), d.Log[0]); !errors.Is(err, backend.ErrUntouched) {
 		t.Fatalf("it says %v", err)
 	}
 	if now, _ := release.ReadLog(was, "engine").Current(); now.Release != id {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -23,8 +22,8 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	if err != nil {
 		return Result{}, err
 	}
-	defer d.where.Close()
-	ctx, unlock, err := d.exclude(ctx, false)
+	defer d.location.Close()
+	ctx, unlock, err := d.lock(ctx, false, d.sayLine)
 	if err != nil {
 		return Result{}, fmt.Errorf("cannot roll %q back: %w", d.Info.App, err)
 	}
@@ -38,11 +37,11 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 	to, ok := all.Log.Before()
 	switch {
 	case now.Release == "":
-		return Result{}, fmt.Errorf("cannot roll %q back: nothing says what was deployed", all.App)
+		return Result{}, fmt.Errorf("cannot roll %q back: no release is recorded", all.App)
 	case !ok && now.Before == "":
-		return Result{}, fmt.Errorf("cannot roll %q back: release %s is the first that was deployed", all.App, now.Release)
+		return Result{}, fmt.Errorf("cannot roll %q back: release %s is the first one", all.App, now.Release)
 	case !ok:
-		return Result{}, fmt.Errorf("cannot roll %q back: nothing says any more where release %s was deployed from; deploy its folder", all.App, now.Before)
+		return Result{}, fmt.Errorf("cannot roll %q back: the folder of release %s is no longer recorded; deploy it", all.App, now.Before)
 	}
 	dir, err := release.Return(to)
 	if err != nil {
@@ -53,8 +52,8 @@ func Rollback(ctx context.Context, engine *client.Client, opts Options) (Result,
 		now, _ = all.Log.Completed()
 	}
 	fmt.Fprintf(opts.Progress, "%s: back from release %s to %s, of %s\n", all.App, now.Release, to.Release, to.At.UTC().Format(time.RFC3339))
-	if goal := release.Goal(to); goal != nil && opts.Return != nil {
-		opts.Return(goal)
+	if goal := release.Goal(to); goal != nil && opts.Goal != nil {
+		opts.Goal.Load(goal)
 	}
 	opts.Dir, opts.held = dir, d.held
 	return Up(ctx, engine, opts)
@@ -72,9 +71,9 @@ func (d *deployer) reopenRollback(log release.Log) {
 	}
 }
 
-// wayBack returns a hint that names the release that a rollback would return to, or "" if none exists.
-func (d *deployer) wayBack(log release.Log) string {
-	to, ok := log.Before()
+// rollbackHint names the release that a rollback would return to. It returns "" if none exists.
+func (d *deployer) rollbackHint() string {
+	to, ok := d.next.Before()
 	if !ok {
 		return ""
 	}
@@ -86,50 +85,39 @@ func (d *deployer) goBack(ctx context.Context, failed error) error {
 	to, ok := d.Log.Completed()
 	switch {
 	case !ok:
-		return fmt.Errorf("%w\nwhat came up stays: nothing says which release ran before", failed)
+		return fmt.Errorf("%w\nwhat was started stays: the previous release is not recorded", failed)
 	case to.Release == d.release:
 		return failed
 	}
-	if where, ok := d.where.(backend.Halter); ok {
-		if err := where.Halt(ctx); err != nil {
+	if d.halt != nil {
+		if err := d.halt(ctx); err != nil {
 			return errors.Join(failed, err)
 		}
 	}
 	d.Say("%s: back to release %s, of %s (--keep leaves what was started)", d.Info.App, to.Release, to.At.UTC().Format(time.RFC3339))
-	if err := d.again(ctx, to); err != nil {
+	if err := d.redeploy(ctx, to); err != nil {
 		return fmt.Errorf("%w\nand release %s, which ran before, cannot be deployed again: %w", failed, to.Release, err)
 	}
 	return fmt.Errorf("%w\nrelease %s, which ran before, runs again", failed, to.Release)
 }
 
-// goingBack is the minimum timeout for the previous release to answer again: a container that hangs is killed only after its
+// restoreTimeout is the minimum timeout for the previous release to answer again: a container that hangs is killed only after its
 // grace period.
-const goingBack = 2 * time.Minute
+const restoreTimeout = 2 * time.Minute
 
-// again redeploys the release of a record.
-func (d *deployer) again(ctx context.Context, r release.Record) error {
+// redeploy deploys the release of a record again.
+func (d *deployer) redeploy(ctx context.Context, r release.Record) error {
 	dir, err := release.Return(r)
 	if err != nil {
 		return err
 	}
 	opts := d.opts
-	opts.Dir, opts.Timeout = dir, max(opts.Timeout, goingBack)
+	opts.Dir, opts.Timeout = dir, max(opts.Timeout, restoreTimeout)
 	back, err := open(ctx, d.engine, opts)
 	if err != nil {
 		return err
 	}
-	defer back.where.Close()
-	if _, err := back.where.Before(ctx); err != nil {
-		return err
-	}
-	log := d.Log.Abandon()
-	back.Log, back.replaces = log, true
-	password, err := back.password()
-	if err != nil {
-		return err
-	}
-	if _, err := back.bring(ctx, log, password); err != nil {
-		return fmt.Errorf("%w%s", err, back.reasons(ctx))
-	}
-	return back.finish(ctx, log, opts.Back, password)
+	defer back.location.Close()
+	back.restoring, back.Log, back.next = true, d.Log.Abandon(), d.Log.Abandon()
+	return back.run(ctx, restoreSteps)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/docker/docker/client"
 
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -27,21 +27,20 @@ func Open(ctx context.Context, engine *client.Client, opts Options) (*Running, e
 // Exclude acquires the application's lock and reports through say while it waits. The returned context is canceled when the
 // lock is lost; release releases the lock.
 func (r *Running) Exclude(ctx context.Context, say func(line string)) (locked context.Context, release func(), err error) {
-	return r.d.excludeSaying(ctx, false, say)
+	return r.d.lock(ctx, false, say)
 }
 
 // Find returns an error unless the application is running with the folder's secrets.
 func (r *Running) Find(ctx context.Context) error {
 	d := r.d
 	if len(d.Info.External) > 0 {
-		return fmt.Errorf("the secrets of %q are external: whoever has made them replaces them", d.Info.App)
+		return fmt.Errorf("the secrets of %q are external: replace them where they were created", d.Info.App)
 	}
-	before, err := d.where.Before(ctx)
-	if err != nil {
+	if err := d.findExisting(ctx); err != nil {
 		return err
 	}
-	if !before.Running {
-		return fmt.Errorf("%q does not run %s", d.Info.App, d.where.Name())
+	if !d.existing.Running {
+		return fmt.Errorf("%q does not run %s", d.Info.App, d.location.Name())
 	}
 	all, err := d.deployed(ctx)
 	if err != nil {
@@ -59,7 +58,7 @@ func (r *Running) Find(ctx context.Context) error {
 
 // Close ends port forwarding.
 func (r *Running) Close() {
-	r.d.where.Close()
+	r.d.location.Close()
 }
 
 // Info returns the description of the packaged application.
@@ -67,12 +66,12 @@ func (r *Running) Info() output.Info { return r.d.Info }
 
 // Nodes returns the toskosed nodes of the application packaged in a folder.
 func Nodes(dir string) ([]string, error) {
-	info, _, err := endpoint.ReadInfo(dir)
+	info, _, err := backend.ReadInfo(dir)
 	return info.Nodes, err
 }
 
 // Where names the platform for users.
-func (r *Running) Where() string { return r.d.where.Name() }
+func (r *Running) Where() string { return r.d.location.Name() }
 
 // OnSwarm reports whether the application runs on a swarm, where secrets are immutable.
 func (r *Running) OnSwarm() bool { return r.d.kind == Swarm }
@@ -89,16 +88,16 @@ func (r *Running) Folders() []string {
 }
 
 // Access returns the manager's address and the credentials currently in the folder.
-func (r *Running) Access(ctx context.Context) (endpoint.Access, error) {
-	host, err := r.d.where.Host(ctx)
+func (r *Running) Access(ctx context.Context) (backend.Access, error) {
+	host, err := r.d.location.Host(ctx)
 	if err != nil {
-		return endpoint.Access{}, err
+		return backend.Access{}, err
 	}
-	password, err := r.d.password()
-	return r.d.access(host, password), err
+	err = r.d.readPassword(ctx)
+	return r.d.access(host), err
 }
 
 // Publish copies the folder's secrets to the running application.
 func (r *Running) Publish(ctx context.Context) error {
-	return r.d.where.Publish(ctx)
+	return r.d.secrets.PublishSecrets(ctx)
 }

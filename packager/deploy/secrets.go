@@ -11,20 +11,20 @@ import (
 	"strings"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/output"
 )
 
 // CheckSecretsOf returns an error if an application cannot take over the secrets of a folder.
 func CheckSecretsOf(dir, app string) error {
-	info, _, err := endpoint.ReadInfo(dir)
+	info, _, err := backend.ReadInfo(dir)
 	switch {
 	case err != nil:
 		return err
 	case info.App != app:
 		return fmt.Errorf("%q has the secrets of application %q, and this is %q", dir, info.App, app)
 	case len(info.External) > 0:
-		return fmt.Errorf("%q has no secrets: somebody else has made them (--secrets external)", dir)
+		return fmt.Errorf("%q has no secrets: they are external (--secrets external)", dir)
 	}
 	if _, err := os.Stat(filepath.Join(dir, output.SecretsDir, packager.SecretNamesFile)); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%q has no secrets any more: there is no %s", dir, filepath.Join(output.SecretsDir, packager.SecretNamesFile))
@@ -32,9 +32,9 @@ func CheckSecretsOf(dir, app string) error {
 	return nil
 }
 
-// own returns the secrets that the manager and units share. The other secrets come from toskose.yml and the topology's inputs,
+// sharedSecrets returns the secrets that the manager and units share. The other secrets come from toskose.yml and the topology's inputs,
 // or, for users of the manager, change at run time.
-func own(info output.Info) []string {
+func sharedSecrets(info output.Info) []string {
 	all := []string{packager.ManagerPassword, packager.ManagerSecretKey, packager.TLSAuthority}
 	for _, node := range info.Nodes {
 		all = append(all, packager.UnitPassword(node))
@@ -44,7 +44,7 @@ func own(info output.Info) []string {
 
 // checkSecrets returns an error if the folder's secrets differ from the secrets of the running application.
 func (d *deployer) checkSecrets(ctx context.Context) error {
-	if d.opts.NewSecrets || len(d.Info.External) > 0 {
+	if !d.existing.Running || d.opts.NewSecrets || len(d.Info.External) > 0 {
 		return nil
 	}
 	ours, err := output.Suffixes(d.Dir)
@@ -54,12 +54,12 @@ func (d *deployer) checkSecrets(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running, err := d.where.Secrets(ctx)
+	running, err := d.secrets.Secrets(ctx)
 	if err != nil {
 		return err
 	}
 	var differ []string
-	for _, name := range own(d.Info) {
+	for _, name := range sharedSecrets(d.Info) {
 		if theirs := running[name]; ours[name] != "" && len(theirs) > 0 && !slices.Contains(theirs, ours[name]) {
 			differ = append(differ, name)
 		}
@@ -71,6 +71,6 @@ func (d *deployer) checkSecrets(ctx context.Context) error {
 	if now, ok := d.Log.Current(); ok {
 		from = now.Folder
 	}
-	return fmt.Errorf("its secrets are not those of the application that runs (%s): package it with --from %s, which takes them over; "+
-		"or deploy it with --new-secrets, which ends tokens and passwords that people have, and replaces all containers of a Swarm", strings.Join(differ, ", "), from)
+	return fmt.Errorf("its secrets differ from the secrets of the running application (%s): package it with --from %s, which takes them over; "+
+		"or deploy it with --new-secrets, which invalidates the tokens and passwords that people have, and replaces all containers of a Swarm", strings.Join(differ, ", "), from)
 }

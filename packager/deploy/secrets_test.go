@@ -14,7 +14,6 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
 	"github.com/toskose/toskose/packager/deploy/project"
-	"github.com/toskose/toskose/packager/mounted"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -57,7 +56,8 @@ func TestOtherSecretsThanThoseThatRunAreRefused(t *testing.T) {
 					Dir: withSecrets(t, ours), Progress: &bytes.Buffer{}, Info: output.Info{App: "shop", Nodes: []string{"backend"}},
 					Log: release.Log{{Release: "1", Folder: "/srv/r1"}},
 				},
-				where: &fakeBackend{secrets: func() (backend.Suffixes, error) { return tt.running, nil }},
+				existing: backend.Existing{Running: true},
+				secrets:  &fakeBackend{secrets: func() (backend.Suffixes, error) { return tt.running, nil }},
 			}
 			if tt.change != nil {
 				tt.change(d)
@@ -75,7 +75,8 @@ func TestOtherSecretsThanThoseThatRunAreRefused(t *testing.T) {
 	}
 	d := &deployer{
 		Application: &backend.Application{Dir: withSecrets(t, ours)},
-		where:       &fakeBackend{secrets: func() (backend.Suffixes, error) { return nil, errors.New("no answer") }},
+		existing:    backend.Existing{Running: true},
+		secrets:     &fakeBackend{secrets: func() (backend.Suffixes, error) { return nil, errors.New("no answer") }},
 	}
 	if err := d.checkSecrets(t.Context()); err == nil || err.Error() != "no answer" {
 		t.Errorf("error %v", err)
@@ -97,10 +98,10 @@ func TestWhatContainersMountIsComparedWhereTheirFolderIsGone(t *testing.T) {
 		return dir
 	}
 	root := t.TempDir()
-	d := &deployer{Application: &backend.Application{Progress: &bytes.Buffer{}, Info: output.Info{App: "shop"}}, kind: Compose}
-	d.where = project.Of(&engine.Engine{Application: d.Application, System: system.Info{ID: "engine"}}, root)
+	d := &deployer{Application: &backend.Application{Progress: &bytes.Buffer{}, Info: output.Info{App: "shop"}}, kind: Compose, existing: backend.Existing{Running: true}}
+	d.use(project.Of(&engine.Engine{Application: d.Application, System: system.Info{ID: "engine"}}, root))
 	before := packaged("old")
-	if _, err := mounted.Of(root, "engine", "shop").Take(before, false); err != nil {
+	if _, err := compose.MountedSecretsOf(root, "engine", "shop").Update(before, false); err != nil {
 		t.Fatal(err)
 	}
 	for password, refused := range map[string]bool{"old": false, "new": true} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -11,58 +12,64 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
+// waitForUnits waits until all units answer, and stores the manager's address.
+func (d *deployer) waitForUnits(ctx context.Context) (err error) {
+	d.address, err = d.wait(ctx, d.Info.Manager.User, d.password)
+	return err
+}
+
 // wait polls the manager until it reaches the unit of every toskosed node, and returns the manager's address.
 func (d *deployer) wait(ctx context.Context, user, password string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.Timeout, fmt.Errorf("not all of it answers after %s", d.opts.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.Timeout, fmt.Errorf("not everything answers after %s", d.opts.Timeout))
 	defer cancel()
 	ticker := time.NewTicker(300 * time.Millisecond)
 	defer ticker.Stop()
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	last := errors.New("the manager does not answer")
-	var silent []node
+	var unresponsive []node
 	for {
 		address, missing, err := d.ask(ctx, user, password)
 		switch {
 		case errors.Is(err, errDenied):
-			if last, silent = err, nil; !d.replaces {
+			if last, unresponsive = err, nil; !d.replaces {
 				return "", err
 			}
 		case err == nil && len(missing) == 0:
-			d.sayAnswering(said, nil)
-			last, silent = nil, nil
+			d.reportAnswering(reported, nil)
+			last, unresponsive = nil, nil
 		case err == nil:
-			d.sayAnswering(said, missing)
-			last, silent = unanswered(missing), missing
-		case ctx.Err() == nil: // a request cut off by the timeout says nothing more
-			if why := d.unheard(ctx, err); why != nil {
+			d.reportAnswering(reported, missing)
+			last, unresponsive = unanswered(missing), missing
+		case ctx.Err() == nil: // a request that the timeout interrupted gives no reason
+			if why := d.unreachable(ctx, err); why != nil {
 				return "", fmt.Errorf("%w (%w)", why, err)
 			}
-			last, silent = fmt.Errorf("the manager does not answer: %w", err), nil
+			last, unresponsive = fmt.Errorf("the manager does not answer: %w", err), nil
 		}
-		list, err := d.where.Failures(ctx)
-		if fatal := inVain(list); err == nil && fatal != nil {
+		list, err := d.observer.Failures(ctx)
+		if fatal := permanentFailure(list); err == nil && fatal != nil {
 			return "", fatal
 		}
 		if last == nil { // all units answer
-			if last = errors.Join(err, troubled(list)); last == nil {
+			if last = errors.Join(err, remaining(list)); last == nil {
 				return address, nil
 			}
 		}
 		select {
 		case <-ctx.Done():
-			d.silent = silent
+			d.unresponsive = unresponsive
 			return "", fmt.Errorf("%w: %w", context.Cause(ctx), last)
 		case <-ticker.C:
 		}
 	}
 }
 
-// sayAnswering prints each node whose unit answers for the first time.
-func (d *deployer) sayAnswering(said map[string]bool, missing []node) {
+// reportAnswering prints each node whose unit answers for the first time.
+func (d *deployer) reportAnswering(reported map[string]bool, missing []node) {
 	for _, name := range d.Info.Nodes {
 		waits := slices.ContainsFunc(missing, func(n node) bool { return n.Name == name })
-		if !waits && !said[name] {
-			said[name] = true
+		if !waits && !reported[name] {
+			reported[name] = true
 			d.Say("%s: answers", name)
 		}
 	}
@@ -76,8 +83,8 @@ func unanswered(missing []node) error {
 	return errors.New(strings.Join(waits, "; "))
 }
 
-// troubled returns the failures that remain although all units answer, such as a standalone container that keeps exiting.
-func troubled(list []backend.Failure) error {
+// remaining returns the failures that remain although all units answer, such as a standalone container that keeps exiting.
+func remaining(list []backend.Failure) error {
 	var all []error
 	for _, f := range list {
 		all = append(all, fmt.Errorf("%s: %s", f.Service, f.Why))
@@ -85,8 +92,8 @@ func troubled(list []backend.Failure) error {
 	return errors.Join(all...)
 }
 
-// inVain returns an error if waiting longer is pointless.
-func inVain(list []backend.Failure) error {
+// permanentFailure returns an error if waiting longer is pointless.
+func permanentFailure(list []backend.Failure) error {
 	for _, f := range list {
 		if f.Final && f.Job {
 			return fmt.Errorf("job %s has failed", f.Service)
@@ -99,4 +106,19 @@ func inVain(list []backend.Failure) error {
 		}
 	}
 	return nil
+}
+
+// unreachable returns why a running manager is unreachable, or nil if the reason is unknown.
+func (d *deployer) unreachable(ctx context.Context, err error) error {
+	if d.explainSilence == nil || !isNetworkError(err) {
+		return nil
+	}
+	return d.explainSilence(ctx)
+}
+
+// isNetworkError reports whether an error is a network error or timeout.
+func isNetworkError(err error) bool {
+	var op *net.OpError
+	var timeout net.Error
+	return errors.As(err, &op) || errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -51,12 +51,7 @@ func (b *bench) id(tag string) string {
 
 func TestDockerfilesOfTheArchiveAreBuiltFirst(t *testing.T) {
 	t.Parallel()
-	for _, builder := range builders {
-		t.Run(builder, func(t *testing.T) { buildGiven(t, newBench(t, builder)) })
-	}
-}
-
-func buildGiven(t *testing.T, b *bench) {
+	b := newBench(t)
 	plan, archive := b.given()
 	if err := b.build(plan, archive, nil); err != nil {
 		t.Fatal(err)
@@ -111,7 +106,7 @@ func buildGiven(t *testing.T, b *bench) {
 
 func TestImagesOfDockerfilesGoToARegistryToo(t *testing.T) {
 	t.Parallel()
-	b, w := newBench(t, image.BuilderDirect), newWorld(t, nil)
+	b, w := newBench(t), newWorld(t, nil)
 	plan, archive := b.given()
 	plan.Images[0].Name, plan.Images[1].Name = w.host+"/team/api:1", w.host+"/team/alone:1"
 	plan.Images[1].Base = plan.Images[1].Name
@@ -135,7 +130,7 @@ func TestImagesOfDockerfilesGoToARegistryToo(t *testing.T) {
 
 func TestADockerfileThatCannotBeBuiltSaysWhy(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDirect)
+	b := newBench(t)
 	for dockerfile, wants := range map[string][]string{
 		"FROM 127.0.0.1:1/packager-test:none\n":                 {`cannot get image "127.0.0.1:1/packager-test:none": the engine has none`},
 		"FROM " + b.name + ":base\nCOPY none /\n":               {"none", "\nits last output:\n", "Step 2/"},
@@ -173,7 +168,7 @@ func TestWithoutAnEngineADockerfileIsNotBuilt(t *testing.T) {
 		if alone {
 			i.Base = i.Name
 		}
-		opts := image.Options{Version: "1", Builder: image.BuilderDirect, Binaries: []string{w.binaries}, Progress: w, Temp: t.TempDir(), Output: image.Registry}
+		opts := image.Options{Version: "1", Binaries: []string{w.binaries}, Progress: w, Temp: t.TempDir(), Output: image.Registry}
 		err := build(t.Context(), cli, opts, plan, archive)
 		for _, part := range []string{"cannot reach the Docker engine", `the image of container "api" is built from "api/Dockerfile" in the archive`, want} {
 			if err == nil || !strings.Contains(err.Error(), part) {
@@ -185,7 +180,7 @@ func TestWithoutAnEngineADockerfileIsNotBuilt(t *testing.T) {
 
 func TestContextsHaveWhatTheArchiveBuilds(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDocker)
+	b := newBench(t)
 	plan, archive := b.given()
 	dir := filepath.Join(t.TempDir(), "contexts")
 	if err := b.build(plan, archive, func(o *image.Options) { o.Contexts = dir }); err != nil {

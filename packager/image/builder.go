@@ -1,7 +1,7 @@
 // Package image builds the images of a plan: it finds or builds their base images, adds Toskose's
 // binary and the application's files as layers, and writes the results to an engine, to registries
-// or to an OCI image layout. Build runs its goroutines in parallel and waits for them; the
-// goroutine of Ask ends when the caller stops it.
+// or to an OCI image layout. Build waits for its goroutines; the goroutine of Prefetch ends when the
+// caller stops it.
 package image
 
 import (
@@ -18,7 +18,6 @@ import (
 	"github.com/toskose/toskose/packager/image/event"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/packager/internal/once"
 )
 
 // Builder builds the images of plans.
@@ -30,10 +29,10 @@ type Builder struct {
 	bases, local source.Source // local: without a pull
 	temp         *layer.Temp
 
-	architecture once.Group[string] // the engine's
+	architecture source.Cache[string] // of the engine, under the key ""
 
-	mu    sync.Mutex       // of about
-	about map[string]about // by the plan's names of images
+	mu    sync.Mutex           // protects infos
+	infos map[string]imageInfo // by the plan's names of images
 }
 
 // New returns a builder. The caller keeps ownership of the engine, which is unused if the options
@@ -47,18 +46,18 @@ func New(engine *client.Client, opts Options) (*Builder, error) {
 	return &Builder{engine: &docker.Engine{Client: engine, Log: log, Retry: opts.Retry, Platforms: len(opts.platforms) > 0}, opts: opts, log: log}, nil
 }
 
-// atOnce is how many images are made at the same time.
-const atOnce = 4
+// maxParallel is the number of images that are built or pushed concurrently.
+const maxParallel = 4
 
-// Build makes, and pushes if asked, all images of a plan; or leaves the
-// contexts to build them from.
+// Build builds the images of a plan and pushes them if the options request it. With
+// Options.Contexts, it writes their build contexts instead.
 func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS) error {
 	b.temp = &layer.Temp{In: b.opts.Temp}
 	defer b.temp.Remove()
 	b.open(plan)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wait := b.pinOthers(ctx, plan)
+	wait := b.pinUnbuilt(ctx, plan)
 	err := b.buildAll(ctx, plan, archive)
 	if err != nil {
 		cancel()
@@ -68,34 +67,29 @@ func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS)
 }
 
 func (b *Builder) buildAll(ctx context.Context, plan *packager.Plan, archive fs.FS) error {
-	tasks, err := b.decide(plan, archive)
+	targets, err := b.targets(plan, archive)
 	if err != nil {
 		return err
 	}
 	if s, ok := b.bases.(*source.Engine); ok {
-		defer s.Ahead(ctx, basesOf(tasks))()
+		defer s.Prefetch(ctx, existingBases(targets))()
 	}
 	platforms, err := b.platforms(ctx, plan)
 	if err != nil {
 		return err
 	}
-	jobs, err := b.prepare(ctx, tasks, platforms)
+	variants, err := b.prepare(ctx, targets, platforms)
 	if err != nil {
 		return err
 	}
-	b.warnOfInterpreters(ctx, jobs, archive)
-	switch {
-	case b.opts.Contexts != "":
-		return b.writeContexts(ctx, jobs)
-	case b.opts.Builder == BuilderDocker:
-		err = b.dockerAll(ctx, jobs)
-	default:
-		err = b.directAll(ctx, jobs, len(tasks))
+	b.warnOfInterpreters(ctx, variants, archive)
+	if b.opts.Contexts != "" {
+		return b.writeContexts(ctx, variants)
 	}
-	if err != nil || !b.opts.Push || b.opts.Output != Engine {
+	if err := b.assembleAll(ctx, variants, len(targets)); err != nil || !b.opts.Push || b.opts.Output != Engine {
 		return err
 	}
-	return b.pushAll(ctx, tasks)
+	return b.pushAll(ctx, targets)
 }
 
 // open opens the source of bases.
@@ -112,27 +106,26 @@ func (b *Builder) open(plan *packager.Plan) {
 	}
 }
 
-// onEngine finds images on the engine.
+// onEngine returns the source of images on the engine.
 func (b *Builder) onEngine(pull string) *source.Engine {
-	history := b.opts.Builder == BuilderDirect && b.opts.Contexts == "" // otherwise the engine adds the history
-	return &source.Engine{Engine: b.engine, Pull: pull, Temp: b.temp, History: history}
+	return &source.Engine{Engine: b.engine, Pull: pull, Temp: b.temp, History: b.opts.Contexts == ""}
 }
 
 func (b *Builder) registry() *source.Registry {
 	return &source.Registry{
 		Keychain: b.engine.Keychain,
-		Backoff:  remote.Backoff{Duration: b.opts.Retry, Factor: 3, Jitter: 0.1, Steps: docker.Pushes},
+		Backoff:  remote.Backoff{Duration: b.opts.Retry, Factor: 3, Jitter: 0.1, Steps: docker.MaxPushes},
 	}
 }
 
 // pushAll pushes the images from the engine.
-func (b *Builder) pushAll(ctx context.Context, tasks []*task) error {
+func (b *Builder) pushAll(ctx context.Context, targets []*target) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, t := range tasks {
+	group.SetLimit(maxParallel)
+	for _, t := range targets {
 		group.Go(func() error {
-			own, _ := b.Pinned(t.image.Name)
-			if err := b.engine.Push(ctx, own); err != nil {
+			pinned, _ := b.Pinned(t.image.Name)
+			if err := b.engine.Push(ctx, pinned); err != nil {
 				return err
 			}
 			return b.engine.Push(ctx, t.image.Name)

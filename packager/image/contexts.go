@@ -15,13 +15,12 @@ import (
 	"github.com/toskose/toskose/packager/image/recipe"
 )
 
-// managerContext is the folder of the manager's context; no container can have
-// the name, as the manager has it.
+// managerContext is the folder of the manager's context. The name is not available to containers.
 const managerContext = "manager"
 
 // writeContexts writes a build context for each image. Their folder is renamed into place when it
 // is complete.
-func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
+func (b *Builder) writeContexts(ctx context.Context, variants []*variant) error {
 	dir := filepath.Clean(b.opts.Contexts)
 	fail := func(err error) error { return fmt.Errorf("cannot write build contexts to %q: %w", dir, err) }
 	if list, err := os.ReadDir(dir); err == nil && len(list) > 0 {
@@ -39,15 +38,15 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	defer os.RemoveAll(staged) // no effect after the rename
 	var folders recipe.Folders
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, j := range jobs {
-		group.Go(func() error { return j.writeContexts(inner, &folders, staged) })
+	group.SetLimit(maxParallel)
+	for _, v := range variants {
+		group.Go(func() error { return v.writeContexts(inner, &folders, staged) })
 	}
-	images, shared := slices.Collect(slices.Chunk(jobs, jobs[0].platforms)), b.sharedLayers(inner, jobs)
-	for _, same := range images {
-		if same[0].layers { // otherwise the content of the built image is unknown
+	images, shared := slices.Collect(slices.Chunk(variants, variants[0].platforms)), b.sharedLayers(inner, variants)
+	for _, image := range images {
+		if image[0].layered { // otherwise the content of the built image is unknown
 			group.Go(func() error {
-				_, _, err := b.describe(inner, same, shared)
+				_, _, err := b.describe(inner, image, shared)
 				return err
 			})
 		}
@@ -64,62 +63,62 @@ func (b *Builder) writeContexts(ctx context.Context, jobs []*job) error {
 	if err := os.Rename(staged, dir); err != nil {
 		return fail(err)
 	}
-	for _, same := range images {
-		if !same[0].layers {
-			b.warnUnpinned(same[0].image.Name, "it is built by somebody else")
+	for _, image := range images {
+		if !image[0].layered {
+			b.warnUnpinned(image[0].image.Name, "it is built elsewhere")
 		}
-		for _, j := range same {
-			b.sayContexts(j, dir)
+		for _, v := range image {
+			b.reportContexts(v, dir)
 		}
 	}
 	return nil
 }
 
-// sayContexts prints the commands that use a job's contexts.
-func (b *Builder) sayContexts(j *job, dir string) {
-	name, platform := j.image.Name, ""
+// reportContexts prints the commands that use a variant's contexts.
+func (b *Builder) reportContexts(v *variant, dir string) {
+	name, platform := v.image.Name, ""
 	if len(b.opts.platforms) > 0 {
-		platform = " --platform " + j.Platform.String()
+		platform = " --platform " + v.Platform.String()
 	}
-	if j.archive != nil {
-		ref, file, at := j.archiveRef(), "", filepath.Join(dir, archiveContexts, j.folder())
-		if j.archive.File != "Dockerfile" {
-			file = " -f " + filepath.Join(at, j.archive.File)
+	if v.archive != nil {
+		ref, file, at := v.archiveRef(), "", filepath.Join(dir, archiveContexts, v.folder())
+		if v.archive.File != "Dockerfile" {
+			file = " -f " + filepath.Join(at, v.archive.File)
 		}
 		b.log.Line(event.Event{Image: ref, State: event.Context}, "docker build%s -t %s%s %s", platform, ref, file, at)
 	}
-	if j.layers {
-		own, _ := b.Pinned(name)
-		b.log.Line(event.Event{Image: name, State: event.Context}, "docker build%s -t %s -t %s %s", platform, name, own, filepath.Join(dir, j.folder()))
+	if v.layered {
+		pinned, _ := b.Pinned(name)
+		b.log.Line(event.Event{Image: name, State: event.Context}, "docker build%s -t %s -t %s %s", platform, name, pinned, filepath.Join(dir, v.folder()))
 	}
 }
 
-// archiveContexts is the folder of the contexts that the archive has; no
-// container can have the name.
+// archiveContexts is the folder of the archive's own build contexts. It is not a valid name of a
+// container.
 const archiveContexts = "_archive"
 
-// folder is a context's place: by node and, where there are several, by
-// platform.
-func (j *job) folder() string {
-	name := j.image.Node
+// folder returns the folder of a variant's context: the node's name, with the platform if there are
+// several.
+func (v *variant) folder() string {
+	name := v.image.Node
 	if name == "" {
 		name = managerContext
 	}
-	if j.platforms > 1 {
-		return filepath.Join(name, j.platformWord())
+	if v.platforms > 1 {
+		return filepath.Join(name, v.platformSuffix())
 	}
 	return name
 }
 
-// writeContexts writes the contexts of a job below a folder.
-func (j *job) writeContexts(ctx context.Context, folders *recipe.Folders, dir string) error {
-	if j.archive != nil {
-		if err := j.archive.WriteFolder(ctx, filepath.Join(dir, archiveContexts, j.folder())); err != nil {
+// writeContexts writes the contexts of a variant below a folder.
+func (v *variant) writeContexts(ctx context.Context, folders *recipe.Folders, dir string) error {
+	if v.archive != nil {
+		if err := v.archive.WriteFolder(ctx, filepath.Join(dir, archiveContexts, v.folder())); err != nil {
 			return err
 		}
 	}
-	if !j.layers {
+	if !v.layered {
 		return nil
 	}
-	return folders.Write(ctx, &j.Image, filepath.Join(dir, j.folder()))
+	return folders.Write(ctx, &v.Image, filepath.Join(dir, v.folder()))
 }

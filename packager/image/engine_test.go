@@ -1,10 +1,13 @@
 package image_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	dockerbuild "github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 
@@ -22,27 +26,23 @@ import (
 	"github.com/toskose/toskose/packager/internal/engine"
 )
 
-// builders are those that write to an engine.
-var builders = []string{image.BuilderDocker, image.BuilderDirect}
-
 // bench is an engine with a base image and binaries of a version of its own.
 type bench struct {
 	*client.Client
 	t        *testing.T
 	name     string
-	builder  string
 	binaries string
 	said     bytes.Buffer
-	made     *image.Builder // the last one
+	made     *image.Builder // of the last call of build
 }
 
-// labelBench is on all images of a bench, those of a builder's steps, too.
+// labelBench is a label of all images of a bench, including those of build steps.
 const labelBench = "io.toskose.bench"
 
-func newBench(t *testing.T, builder string) *bench {
+func newBench(t *testing.T) *bench {
 	t.Helper()
 	name := "packager-test-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
-	b := &bench{Client: engine.Connect(t), t: t, name: name, builder: builder, binaries: t.TempDir()}
+	b := &bench{Client: engine.Connect(t), t: t, name: name, binaries: t.TempDir()}
 	mark := labelBench + "=" + name
 	engine.RemoveUnnamed(t, b.Client, mark)
 	engine.Import(t, b.Client, b.name+":imported", map[string]string{"etc/passwd": "app:x:54321:1000::/:\n", "etc/group": ""},
@@ -84,7 +84,7 @@ func writeELF(t *testing.T, path string, machine elf.Machine, text string) {
 
 func (b *bench) build(plan *packager.Plan, archive fs.FS, change func(*image.Options)) error {
 	b.said.Reset()
-	opts := image.Options{Version: b.name, Builder: b.builder, Binaries: []string{b.binaries}, Progress: &b.said, Temp: b.t.TempDir()}
+	opts := image.Options{Version: b.name, Binaries: []string{b.binaries}, Progress: &b.said, Temp: b.t.TempDir()}
 	if change != nil {
 		change(&opts)
 	}
@@ -131,43 +131,28 @@ var script = fstest.MapFS{"a b.sh": {Data: []byte("#!/bin/sh\n")}}
 
 func TestImagesAreTheBaseWithTheUnitAndTheFiles(t *testing.T) {
 	t.Parallel()
-	engine.Connect(t) // or both are left out, and so is what compares them
-	var layers [][]string
-	var names []string
-	for _, builder := range builders {
-		t.Run(builder, func(t *testing.T) {
-			b := newBench(t, builder)
-			if err := b.build(b.whole(), script, nil); err != nil {
-				t.Fatal(err)
-			}
-			b.checkConfig()
-			b.checkFiles()
-			manager, err := b.ImageInspect(t.Context(), b.name+":manager")
-			if err != nil || manager.Config.User != "65532:65532" || !cmp.Equal(manager.Config.Entrypoint, []string{packager.ManagerPath}) {
-				t.Errorf("manager %+v, %v", manager.Config, err)
-			}
-			api, err := b.ImageInspect(t.Context(), b.name+":api")
-			if err != nil {
-				t.Fatal(err)
-			}
-			own, _ := b.made.Pinned(b.name + ":api")
-			if found, err := b.ImageInspect(t.Context(), own); err != nil || found.ID != api.ID {
-				t.Errorf("by the name of its own, %q, it is %q, %v", own, found.ID, err)
-			}
-			names = append(names, strings.TrimPrefix(own, b.name))
-			layers = append(layers, append(api.RootFS.Layers[len(api.RootFS.Layers)-2:], manager.RootFS.Layers...))
-			for _, word := range []string{"of Toskose", "of the application"} {
-				if !strings.Contains(b.said.String(), word) {
-					t.Errorf("what the image grows by is not said: %s", &b.said)
-				}
-			}
-		})
+	b := newBench(t)
+	if err := b.build(b.whole(), script, nil); err != nil {
+		t.Fatal(err)
 	}
-	if len(layers) != 2 || len(layers[0]) != 4 {
-		t.Fatalf("the builders' layers: %v", layers)
+	b.checkConfig()
+	b.checkFiles()
+	manager, err := b.ImageInspect(t.Context(), b.name+":manager")
+	if err != nil || manager.Config.User != "65532:65532" || !cmp.Equal(manager.Config.Entrypoint, []string{packager.ManagerPath}) {
+		t.Errorf("manager %+v, %v", manager.Config, err)
 	}
-	if diff := cmp.Diff(layers[0], layers[1]); diff != "" {
-		t.Errorf("the builders make different layers (-docker +direct):\n%s", diff)
+	api, err := b.ImageInspect(t.Context(), b.name+":api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned, _ := b.made.Pinned(b.name + ":api")
+	if found, err := b.ImageInspect(t.Context(), pinned); err != nil || found.ID != api.ID {
+		t.Errorf("the pinned name %q refers to %q, %v", pinned, found.ID, err)
+	}
+	for _, word := range []string{"of Toskose", "of the application"} {
+		if !strings.Contains(b.said.String(), word) {
+			t.Errorf("the growth of the image is not reported: %s", &b.said)
+		}
 	}
 }
 
@@ -227,14 +212,52 @@ func (b *bench) checkFiles() {
 	}
 }
 
-func TestBuildingAgainReplacesOnlyWhatChanged(t *testing.T) {
+// TestABuildFromAContextHasTheSameLayers builds a written context by the engine.
+func TestABuildFromAContextHasTheSameLayers(t *testing.T) {
 	t.Parallel()
-	for _, builder := range builders {
-		t.Run(builder, func(t *testing.T) { buildAgain(t, newBench(t, builder)) })
+	b := newBench(t)
+	dir := filepath.Join(t.TempDir(), "contexts")
+	if err := b.build(b.plan(), script, func(o *image.Options) { o.Contexts = dir }); err != nil {
+		t.Fatal(err)
+	}
+	pinned, _ := b.made.Pinned(b.name + ":api")
+	var buildContext bytes.Buffer
+	tw := tar.NewWriter(&buildContext)
+	if err := errors.Join(tw.AddFS(os.DirFS(filepath.Join(dir, "api"))), tw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	built := b.name + ":by-engine"
+	engine.Remove(t, b.Client, built)
+	answer, err := b.ImageBuild(t.Context(), &buildContext, dockerbuild.ImageBuildOptions{Tags: []string{built}, Remove: true, ForceRemove: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.build(b.plan(), script, nil); err != nil {
+		t.Fatal(err)
+	}
+	var layers [][]string
+	for _, ref := range []string{built, b.name + ":api"} {
+		found, err := b.ImageInspect(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		layers = append(layers, found.RootFS.Layers)
+	}
+	if diff := cmp.Diff(layers[0], layers[1]); diff != "" {
+		t.Errorf("layers of the engine's build and of toskose (-engine +toskose):\n%s", diff)
+	}
+	if again, _ := b.made.Pinned(b.name + ":api"); again != pinned {
+		t.Errorf("the pinned name is %q, and of the context %q", again, pinned)
 	}
 }
 
-func buildAgain(t *testing.T, b *bench) {
+func TestBuildingAgainReplacesOnlyWhatChanged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
 	id := func(tag string) string {
 		t.Helper()
 		found, err := b.ImageInspect(t.Context(), b.name+tag)
@@ -290,7 +313,7 @@ func buildAgain(t *testing.T, b *bench) {
 
 func TestABaseIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDirect)
+	b := newBench(t)
 	engine.Import(t, b.Client, b.name+":onbuild", map[string]string{"a": ""}, "ONBUILD RUN make")
 	engine.Import(t, b.Client, b.name+":nobody", map[string]string{"a": ""}, "USER nobody")
 	tests := map[string][]string{
@@ -316,7 +339,7 @@ func TestABaseIsRefusedWithTheReason(t *testing.T) {
 
 func TestWithoutABinaryItSaysWhereItLookedAndHowToGetOne(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDirect)
+	b := newBench(t)
 	empty := t.TempDir()
 	writeELF(t, filepath.Join(empty, "toskose-unit"), elf.EM_68K, "")
 	err := b.build(b.plan(), script, func(o *image.Options) { o.Binaries = []string{empty} })
@@ -329,7 +352,7 @@ func TestWithoutABinaryItSaysWhereItLookedAndHowToGetOne(t *testing.T) {
 
 func TestTheUsersUnitImageIsTaken(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDirect)
+	b := newBench(t)
 	engine.Import(t, b.Client, b.name+":unit", map[string]string{"toskose/unit/toskose-unit": "mine"})
 	err := b.build(b.plan(), script, func(o *image.Options) { o.UnitImage = b.name + ":unit" })
 	if err != nil {
@@ -342,7 +365,7 @@ func TestTheUsersUnitImageIsTaken(t *testing.T) {
 
 func TestAMissingFileEndsTheBuild(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDirect)
+	b := newBench(t)
 	if err := b.build(b.plan(), fstest.MapFS{}, nil); err == nil || !strings.Contains(err.Error(), "a b.sh") {
 		t.Errorf("error %v", err)
 	}
@@ -350,12 +373,7 @@ func TestAMissingFileEndsTheBuild(t *testing.T) {
 
 func TestAScriptWhoseInterpreterTheBaseLacksIsWarnedOf(t *testing.T) {
 	t.Parallel()
-	for _, builder := range builders {
-		t.Run(builder, func(t *testing.T) { warnOfScripts(t, newBench(t, builder)) })
-	}
-}
-
-func warnOfScripts(t *testing.T, b *bench) {
+	b := newBench(t)
 	base := b.name + ":tools"
 	engine.Import(t, b.Client, base, map[string]string{"bin/bash": "", "usr/bin/env": "", "opt/tools/node": ""},
 		"ENV PATH=/bin:/opt/tools", "LABEL "+labelBench+"="+b.name)

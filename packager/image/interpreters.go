@@ -23,65 +23,65 @@ type interpreter struct {
 
 // warnOfInterpreters warns about scripts whose interpreter is not in the base image, where this is
 // cheap to find out. It is not an error: an earlier operation may install the interpreter.
-func (b *Builder) warnOfInterpreters(ctx context.Context, jobs []*job, archive fs.FS) {
-	lacking := map[*source.Image]map[string]bool{}
-	for _, j := range jobs {
-		if base := j.Base.Image; base != nil && base.Lacks != nil && lacking[base] == nil {
-			lacking[base] = b.lacking(ctx, base, jobs, archive)
+func (b *Builder) warnOfInterpreters(ctx context.Context, variants []*variant, archive fs.FS) {
+	missing := map[*source.Image]map[string]bool{}
+	for _, v := range variants {
+		if base := v.Base.Image; base != nil && base.Missing != nil && missing[base] == nil {
+			missing[base] = b.missing(ctx, base, variants, archive)
 		}
 	}
-	for _, j := range jobs {
-		lacks := lacking[j.Base.Image]
-		for _, script := range j.image.Scripts {
-			for _, i := range interpretersOf(archive, script, j) {
-				if !slices.ContainsFunc(i.files, func(file string) bool { return !lacks[file] }) {
-					b.log.Line(event.Event{Image: j.image.Name, State: event.Warning}, "warning: script %q is run by %s, which base image %q does not have", script, i.name, j.Base.Ref)
+	for _, v := range variants {
+		missing := missing[v.Base.Image]
+		for _, script := range v.image.Scripts {
+			for _, i := range interpretersOf(archive, script, v) {
+				if !slices.ContainsFunc(i.files, func(file string) bool { return !missing[file] }) {
+					b.log.Line(event.Event{Image: v.image.Name, State: event.Warning}, "warning: script %q is run by %s, which base image %q does not have", script, i.name, v.Base.Ref)
 				}
 			}
 		}
 	}
 }
 
-// lacking returns the interpreters of the jobs' scripts that do not exist in a base.
-func (b *Builder) lacking(ctx context.Context, base *source.Image, jobs []*job, archive fs.FS) map[string]bool {
+// missing returns the interpreters of the variants' scripts that do not exist in a base.
+func (b *Builder) missing(ctx context.Context, base *source.Image, variants []*variant, archive fs.FS) map[string]bool {
 	wanted := map[string]bool{}
-	for _, j := range jobs {
-		if j.Base.Image != base {
+	for _, v := range variants {
+		if v.Base.Image != base {
 			continue
 		}
-		for _, script := range j.image.Scripts {
-			for _, i := range interpretersOf(archive, script, j) {
+		for _, script := range v.image.Scripts {
+			for _, i := range interpretersOf(archive, script, v) {
 				for _, file := range i.files {
 					wanted[file] = true
 				}
 			}
 		}
 	}
-	lacks := map[string]bool{}
+	missing := map[string]bool{}
 	if len(wanted) == 0 {
-		return lacks
+		return missing
 	}
-	missing, err := base.Lacks(ctx, slices.Sorted(maps.Keys(wanted)))
+	files, err := base.Missing(ctx, slices.Sorted(maps.Keys(wanted)))
 	if err != nil {
 		b.log.Debugf("cannot look for interpreters: %v", err)
-		return lacks
+		return missing
 	}
-	for _, file := range missing {
-		lacks[file] = true
+	for _, file := range files {
+		missing[file] = true
 	}
-	return lacks
+	return missing
 }
 
-// interpretersOf returns the interpreters of a job's script.
-func interpretersOf(archive fs.FS, script string, j *job) []interpreter {
+// interpretersOf returns the interpreters of a variant's script.
+func interpretersOf(archive fs.FS, script string, v *variant) []interpreter {
 	f, err := archive.Open(script)
 	if err != nil {
 		return nil // already reported
 	}
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, maxFirstLine)).ReadString('\n')
-	search := j.image.Path
-	for _, variable := range j.Base.Config.Config.Env {
+	search := v.image.Path
+	for _, variable := range v.Base.Config.Config.Env {
 		if value, ok := strings.CutPrefix(variable, "PATH="); ok && search == "" {
 			search = value
 		}

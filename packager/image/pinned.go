@@ -13,80 +13,77 @@ import (
 	"github.com/toskose/toskose/packager/image/sink"
 )
 
-// about holds the properties of an image used in manifests.
-type about struct {
-	name string // immutable name; otherwise the plan's
-	user string // the user that it runs as; empty: not known
-	uid  string // the number of that user; empty: that is not known
+// imageInfo holds the properties of an image that manifests need.
+type imageInfo struct {
+	pinned string // immutable name; the plan's name if none is known
+	user   string // the user that it runs as; empty: unknown
+	uid    string // the numeric ID of that user; empty: unknown
 }
 
-// Pinned returns an immutable name of an image that Build has made or found: a unique tag for a
-// built image, a digest for others, or ref if neither is known. user is the user that the image
-// runs as, or empty if it is not known.
+// Pinned returns an immutable name of an image that Build has built or found: a unique tag for a
+// built image, a digest for another image, or ref if neither is known. user is the user that the
+// image runs as, or empty if it is unknown.
 func (b *Builder) Pinned(ref string) (name, user string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if a, ok := b.about[ref]; ok {
-		return a.name, a.user
+	if info, ok := b.infos[ref]; ok {
+		return info.pinned, info.user
 	}
 	return ref, ""
 }
 
-// UserID returns the number of the user that an image runs as which Build has made or
-// described; empty: it is not known.
+// UserID returns the numeric ID of the user that a built image runs as, or "" if it is unknown.
 func (b *Builder) UserID(ref string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.about[ref].uid
+	return b.infos[ref].uid
 }
 
-// remember stores what manifests need to know about an image, and reports it.
-func (b *Builder) remember(ref string, a about) {
+// setInfo stores what manifests need to know about an image, and reports its pinned name.
+func (b *Builder) setInfo(ref string, info imageInfo) {
 	b.mu.Lock()
-	if b.about == nil {
-		b.about = map[string]about{}
+	if b.infos == nil {
+		b.infos = map[string]imageInfo{}
 	}
-	b.about[ref] = a
+	b.infos[ref] = info
 	b.mu.Unlock()
-	if a.name != ref {
-		b.log.Send(event.Event{Image: ref, State: event.Pinned, Pinned: a.name})
+	if info.pinned != ref {
+		b.log.Send(event.Event{Image: ref, State: event.Pinned, Pinned: info.pinned})
 	}
 }
 
-// The tag of an image's own is the user's with as much of a digest as keeps all that are
-// ever built apart.
 const (
-	mostOfATag   = 128 // characters (OCI distribution-spec, "Pulling manifests")
-	tagsOfInputs = 12
+	maxTagLength = 128 // OCI distribution-spec, "Pulling manifests"
+	digestLength = 12  // hexadecimal digits of a digest in a tag; enough for all images of a repository
 )
 
-// ownTag adds the digest of the image's content to a reference's tag.
-func ownTag(ref, digest string) string {
+// contentTag adds the digest of the image's content to a reference's tag.
+func contentTag(ref, digest string) string {
 	repository, tag := ref, "latest"
 	if at := strings.LastIndex(ref, ":"); at > strings.LastIndex(ref, "/") {
 		repository, tag = ref[:at], ref[at+1:]
 	}
-	return repository + ":" + tag[:min(len(tag), mostOfATag-1-tagsOfInputs)] + "-" + digest[:tagsOfInputs]
+	return repository + ":" + tag[:min(len(tag), maxTagLength-1-digestLength)] + "-" + digest[:digestLength]
 }
 
-// aboutAll describes an image for several platforms, in any order. Its tag depends only on the
+// infoOf describes an image for several platforms, in any order. Its tag depends only on the
 // image's content, not on where, when and by whom it was built.
-func aboutAll(ref string, images []*sink.Image) (about, error) {
+func infoOf(ref string, images []*sink.Image) (imageInfo, error) {
 	var contents []string
 	user := ""
 	for _, m := range images {
 		c, err := m.ConfigFile()
 		if err != nil {
-			return about{}, err
+			return imageInfo{}, err
 		}
 		content, err := contentOf(c)
 		if err != nil {
-			return about{}, fmt.Errorf("cannot encode the configuration of image %q: %w", ref, err)
+			return imageInfo{}, fmt.Errorf("cannot encode the configuration of image %q: %w", ref, err)
 		}
 		contents, user = append(contents, content), c.Config.User
 	}
 	slices.Sort(contents)
-	return about{name: ownTag(ref, digestOf([]byte(strings.Join(contents, "\n")))), user: user}, nil
+	return imageInfo{pinned: contentTag(ref, digestOf([]byte(strings.Join(contents, "\n")))), user: user}, nil
 }
 
 func digestOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

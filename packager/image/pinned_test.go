@@ -43,7 +43,7 @@ func digestOf(t *testing.T, img v1.Image) string {
 func (w *world) pinned(plan *packager.Plan, archive fstest.MapFS, change func(*image.Options)) []string {
 	w.t.Helper()
 	opts := image.Options{
-		Version: "1", Builder: image.BuilderDirect, Binaries: []string{w.binaries}, Progress: w, Temp: w.t.TempDir(),
+		Version: "1", Binaries: []string{w.binaries}, Progress: w, Temp: w.t.TempDir(),
 		Platforms: []string{"linux/amd64"}, Output: image.Layout(filepath.Join(w.t.TempDir(), "layout")),
 	}
 	if change != nil {
@@ -171,7 +171,7 @@ func TestAStandaloneImageIsNamedByTheDigestOfItsRegistry(t *testing.T) {
 	}
 	ref, given := w.host+"/base:1", w.host+"/base@"+base.Digest.String()
 	plan := standalone(w.plan(), ref, given, w.host+"/none:1")
-	opts := image.Options{Version: "1", Builder: image.BuilderDirect, Binaries: []string{w.binaries}, Output: image.Registry, Platforms: []string{"linux/amd64"}, Progress: w}
+	opts := image.Options{Version: "1", Binaries: []string{w.binaries}, Output: image.Registry, Platforms: []string{"linux/amd64"}, Progress: w}
 	b, err := image.New(nil, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestAStandaloneImageIsNamedByTheDigestOfItsRegistry(t *testing.T) {
 
 func TestAStandaloneImageOfTheEngineIsNamedByTheDigestItWasPulledBy(t *testing.T) {
 	t.Parallel()
-	b, w := newBench(t, image.BuilderDirect), newWorld(t, nil)
+	b, w := newBench(t), newWorld(t, nil)
 	base, err := remote.Head(w.ref("base"))
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestAStandaloneImageOfTheEngineIsNamedByTheDigestItWasPulledBy(t *testing.T
 
 func TestWhatWasBuiltBeforeIsNotBuiltAgain(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDocker)
+	b := newBench(t)
 	if err := b.build(b.plan(), script, nil); err != nil {
 		t.Fatal(err)
 	}

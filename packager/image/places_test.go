@@ -94,7 +94,7 @@ func large() (string, int64) {
 
 func TestAnEngineThatHasTheBaseIsSentOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, image.BuilderDirect)
+	b := newBench(t)
 	text, size := large()
 	engine.Import(t, b.Client, b.name+":large", map[string]string{"etc/passwd": "", "large": text})
 	var sent atomic.Int64
@@ -135,7 +135,7 @@ func TestAnEngineThatHasTheBaseIsSentOnlyWhatIsNew(t *testing.T) {
 
 func TestABaseOfTheEngineGoesToALayoutAndARegistry(t *testing.T) {
 	t.Parallel()
-	b, w := newBench(t, image.BuilderDirect), newWorld(t, nil)
+	b, w := newBench(t), newWorld(t, nil)
 	if err := b.build(b.plan(), script, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestABaseOfTheEngineGoesToALayoutAndARegistry(t *testing.T) {
 
 func TestABaseOfARegistryGoesToTheEngine(t *testing.T) {
 	t.Parallel()
-	b, w := newBench(t, image.BuilderDirect), newWorld(t, nil)
+	b, w := newBench(t), newWorld(t, nil)
 	plan := b.plan()
 	plan.Images[0].Base = w.host + "/base:1"
 	if err := b.build(plan, script, func(o *image.Options) { o.Bases = image.Registry }); err != nil {
@@ -198,7 +198,7 @@ func TestABaseOfARegistryGoesToTheEngine(t *testing.T) {
 
 func TestTheEnginePullsAsItIsTold(t *testing.T) {
 	t.Parallel()
-	b, w := newBench(t, image.BuilderDirect), newWorld(t, locked("team", "secret-word"))
+	b, w := newBench(t), newWorld(t, locked("team", "secret-word"))
 	base := w.host + "/team/base:1"
 	engine.Remove(t, b.Client, base)
 	plan := b.plan()
@@ -252,7 +252,7 @@ func (w *world) pushAs(user, password, repository string, img v1.Image) {
 
 func TestTheEnginePushesWithThePassword(t *testing.T) {
 	t.Parallel()
-	b, w := newBench(t, image.BuilderDocker), newWorld(t, locked("team", "secret-word"))
+	b, w := newBench(t), newWorld(t, locked("team", "secret-word"))
 	plan := b.plan()
 	plan.Images[0].Name = w.host + "/team/api:1"
 	engine.Remove(t, b.Client, plan.Images[0].Name)
@@ -287,33 +287,28 @@ func TestTheEnginePushesWithThePassword(t *testing.T) {
 
 func TestAnotherArchitectureThanTheEngines(t *testing.T) {
 	t.Parallel()
-	for _, builder := range builders {
-		t.Run(builder, func(t *testing.T) {
-			b, w := newBench(t, builder), newWorld(t, nil)
-			version, err := b.ServerVersion(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[version.Arch]
-			plan := b.whole()
-			plan.Images[0].Base = w.host + "/base:1"
-			engine.Remove(t, b.Client, plan.Images[0].Base)
-			err = b.build(plan, script, func(o *image.Options) { o.Platforms, o.Binaries = []string{"linux/" + other}, []string{w.binaries} })
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, ref := range []string{b.name + ":api", b.name + ":manager"} {
-				found, err := b.ImageInspect(t.Context(), ref)
-				if err != nil || found.Architecture != other {
-					t.Errorf("%s is for %q, %v", ref, found.Architecture, err)
-				}
-			}
-		})
+	b, w := newBench(t), newWorld(t, nil)
+	version, err := b.ServerVersion(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[version.Arch]
+	plan := b.whole()
+	plan.Images[0].Base = w.host + "/base:1"
+	engine.Remove(t, b.Client, plan.Images[0].Base)
+	err = b.build(plan, script, func(o *image.Options) { o.Platforms, o.Binaries = []string{"linux/" + other}, []string{w.binaries} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range []string{b.name + ":api", b.name + ":manager"} {
+		found, err := b.ImageInspect(t.Context(), ref)
+		if err != nil || found.Architecture != other {
+			t.Errorf("%s is for %q, %v", ref, found.Architecture, err)
+		}
 	}
 }
 
-// left returns the containers and images of the bench that a build has left. An
-// engine's own builder keeps unnamed images of its steps, to build on.
+// left returns the containers and images of the bench that a build has left.
 func (b *bench) left() (left []string) {
 	b.t.Helper()
 	containers, err := b.ContainerList(b.t.Context(), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("ancestor", b.name+":imported"))})
@@ -324,10 +319,8 @@ func (b *bench) left() (left []string) {
 		left = append(left, "container "+c.ID)
 	}
 	wanted := []filters.Args{filters.NewArgs(filters.Arg("reference", b.name+":api"))}
-	if b.builder == image.BuilderDirect {
-		for _, label := range []string{packager.LabelApp, packager.LabelVersion} {
-			wanted = append(wanted, filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", label+"="+b.name)))
-		}
+	for _, label := range []string{packager.LabelApp, packager.LabelVersion} {
+		wanted = append(wanted, filters.NewArgs(filters.Arg("dangling", "true"), filters.Arg("label", label+"="+b.name)))
 	}
 	for _, filter := range wanted {
 		images, err := b.ImageList(b.t.Context(), dockerimage.ListOptions{Filters: filter})
@@ -358,21 +351,16 @@ func (b *bench) checkLeft() {
 
 func TestAnEngineThatGoesAwayLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for builder, path := range map[string]string{image.BuilderDocker: "/build", image.BuilderDirect: "/images/load"} {
-		t.Run(builder, func(t *testing.T) {
-			b := newBench(t, builder)
-			b.through(at(path, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
-				_, _ = io.CopyN(io.Discard, r.Body, 1000)
-				panic(http.ErrAbortHandler)
-			}))
-			err := b.build(b.plan(), script, nil)
-			what := map[string]string{image.BuilderDocker: b.name + ":api", image.BuilderDirect: "toskose-unit:" + b.name}[builder] // what comes first
-			if err == nil || !strings.Contains(err.Error(), `image "`+what+`"`) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%v", err)
-			}
-			b.checkLeft()
-		})
+	b := newBench(t)
+	b.through(at("/images/load", func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+		_, _ = io.CopyN(io.Discard, r.Body, 1000)
+		panic(http.ErrAbortHandler)
+	}))
+	err := b.build(b.plan(), script, nil)
+	if err == nil || !strings.Contains(err.Error(), `image "toskose-unit:`+b.name+`"`) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
 	}
+	b.checkLeft()
 }
 
 // stopping interrupts when the engine has begun to answer.
@@ -435,21 +423,21 @@ func TestAnInterruptionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const load = "/images/load"
 	tests := map[string]struct {
-		builder, path, when string
-		again               bool // the engine has what is Toskose's own from before, so that what is loaded is the application's
+		path, when string
+		again      bool // the engine has what is Toskose's own from before, so that what is loaded is the application's
 	}{
-		"while a user is looked up":    {image.BuilderDirect, "/archive", answering, false},
-		"while a context is sent":      {image.BuilderDocker, "/build", sending, false},
-		"while the engine builds":      {image.BuilderDocker, "/build", answering, false},
-		"while the unit image is sent": {image.BuilderDirect, load, sending, false},
-		"when the unit image is sent":  {image.BuilderDirect, load, sent, false},
-		"while an image is sent":       {image.BuilderDirect, load, sending, true},
-		"when an image is sent":        {image.BuilderDirect, load, sent, true},
-		"when an image is loaded":      {image.BuilderDirect, load, answering, true},
+		"while a user is looked up":    {"/archive", answering, false},
+		"while a context is sent":      {"/build", sending, false},
+		"while the engine builds":      {"/build", answering, false},
+		"while the unit image is sent": {load, sending, false},
+		"when the unit image is sent":  {load, sent, false},
+		"while an image is sent":       {load, sending, true},
+		"when an image is sent":        {load, sent, true},
+		"when an image is loaded":      {load, answering, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, test.builder)
+			b := newBench(t)
 			if test.again {
 				if err := b.build(b.plan(), script, nil); err != nil {
 					t.Fatal(err)
@@ -470,8 +458,12 @@ func TestAnInterruptionLeavesNothing(t *testing.T) {
 				interrupted(test.when, cancel, w, r, engine)
 			}))
 			temp := t.TempDir()
-			opts := image.Options{Version: b.name, Builder: b.builder, Binaries: []string{b.binaries}, Temp: temp}
-			if err := build(ctx, b.Client, opts, b.plan(), script); !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+			plan, archive := b.plan(), script
+			if test.path == "/build" {
+				plan, archive = b.given()
+			}
+			opts := image.Options{Version: b.name, Binaries: []string{b.binaries}, Temp: temp}
+			if err := build(ctx, b.Client, opts, plan, archive); !errors.Is(err, context.Canceled) || ctx.Err() == nil {
 				t.Errorf("%v", err)
 			}
 			asked.Wait() // for the engine, which may do more than somebody waits for
@@ -480,34 +472,5 @@ func TestAnInterruptionLeavesNothing(t *testing.T) {
 				t.Errorf("temporary files: %v, %v", left, err)
 			}
 		})
-	}
-}
-
-func TestAnEngineIsSentABinaryOnceForAllImagesOnABase(t *testing.T) {
-	t.Parallel()
-	b := newBench(t, image.BuilderDirect)
-	text, size := large()
-	b.binary("toskose-unit", text)
-	var sent atomic.Int64
-	b.through(at("/images/load", func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
-		r.Body = countedBody{r.Body, &sent}
-		engine.ServeHTTP(w, r)
-	}))
-	plan := b.plan()
-	other := plan.Images[0]
-	other.Name, other.Node = b.name+":other", "other"
-	engine.Remove(t, b.Client, other.Name)
-	plan.Images = append(plan.Images, other)
-	plan.Images[1].Env = map[string]string{"OTHER": "yes"}
-	if err := b.build(plan, script, nil); err != nil {
-		t.Fatal(err)
-	}
-	if most := 2*size + size/2; sent.Load() < size || sent.Load() > most { // the unit's own image, and one of both
-		t.Errorf("%d bytes were sent, for a binary of %d", sent.Load(), size)
-	}
-	for _, i := range plan.Images {
-		if h := engine.Files(t, b.Client, i.Name)["toskose/unit/toskose-unit"]; h == nil || h.Size < size {
-			t.Errorf("in %s the unit is %+v", i.Name, h)
-		}
 	}
 }

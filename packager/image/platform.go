@@ -11,9 +11,9 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// Ask queries the engine's platform in the background, as Build will need it: an engine runs other
-// programs before it answers. The caller must call stop, which ends the query.
-func (b *Builder) Ask(ctx context.Context) (stop func()) {
+// Prefetch queries the engine's platform in the background, so that Build need not wait for it. The
+// caller must call stop, which ends the query.
+func (b *Builder) Prefetch(ctx context.Context) (stop func()) {
 	if len(b.opts.platforms) > 0 || !b.opts.usesEngine() {
 		return func() {}
 	}
@@ -21,7 +21,7 @@ func (b *Builder) Ask(ctx context.Context) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = b.ask(ctx) // Build gets it
+		_, _ = b.engineArchitecture(ctx) // Build reports the error
 	}()
 	return func() {
 		cancel()
@@ -29,9 +29,9 @@ func (b *Builder) Ask(ctx context.Context) (stop func()) {
 	}
 }
 
-// ask queries the engine's architecture, once.
-func (b *Builder) ask(ctx context.Context) (string, error) {
-	return b.architecture.Do("", func() (string, error) {
+// engineArchitecture queries the engine's architecture, once.
+func (b *Builder) engineArchitecture(ctx context.Context) (string, error) {
+	return b.architecture.Get("", func() (string, error) {
 		version, err := b.engine.Client.ServerVersion(ctx)
 		return version.Arch, err
 	})
@@ -48,7 +48,7 @@ func (b *Builder) platforms(ctx context.Context, plan *packager.Plan) ([]v1.Plat
 	case len(platforms) == 0:
 		architecture := runtime.GOARCH
 		if uses {
-			architecture, err = b.ask(ctx)
+			architecture, err = b.engineArchitecture(ctx)
 		}
 		platforms = []v1.Platform{{OS: "linux", Architecture: architecture}}
 	}

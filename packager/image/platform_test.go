@@ -82,7 +82,7 @@ func TestAnEngineIsAskedOnceWhatItIsForAndOnlyWhereThatIsNotSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.ask {
-				defer b.Ask(t.Context())()
+				defer b.Prefetch(t.Context())()
 			}
 			if err := b.Build(t.Context(), w.plan(), script); err != nil {
 				t.Fatal(err)
@@ -111,7 +111,7 @@ func TestAQuestionThatIsNotAnsweredEndsWhenItIsStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := b.Ask(context.WithoutCancel(t.Context()))
+	stop := b.Prefetch(context.WithoutCancel(t.Context()))
 	<-asked
 	stop()
 }

@@ -68,40 +68,36 @@ func TestAnImageIsPushedByWhoIsLoggedIn(t *testing.T) {
 	}
 }
 
-// Nor is this one.
-func TestTheEnginePushesWhatEitherBuilderMade(t *testing.T) {
-	for _, builder := range builders {
-		t.Run(builder, func(t *testing.T) {
-			var failed atomic.Int32
-			b := newBench(t, builder)
-			w := newWorld(t, func(next http.Handler) http.Handler {
-				return locked("ada", "secret-word")(failingTwice(&failed)(next))
-			})
-			plan := b.plan()
-			plan.Images[0].Name = w.host + "/team/api:1"
-			engine.Remove(t, b.Client, plan.Images[0].Name)
-			push := func(o *image.Options) {
-				o.Push, o.Keychain, o.Retry = true, authn.DefaultKeychain, time.Millisecond
-			}
-			loggedIn(t, w.host, "ada", "another-word")
-			err := b.build(plan, script, push)
-			if err == nil || !strings.Contains(err.Error(), `cannot push image "`+plan.Images[0].Name+`-`) || !strings.Contains(err.Error(), "`docker login "+w.host+"`") || strings.Contains(b.said.String(), "trying again") {
-				t.Errorf("with another password: %v, said %s", err, &b.said)
-			}
-			loggedIn(t, w.host, "ada", "secret-word")
-			if err := b.build(plan, script, push); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(b.said.String(), "trying again") {
-				t.Errorf("it was not tried again: %s", &b.said)
-			}
-			img, err := remote.Image(w.ref("team/api"), remote.WithAuth(basic("ada", "secret-word")))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := validate.Image(img); err != nil {
-				t.Error(err)
-			}
-		})
+// This test is not parallel for the same reason.
+func TestTheEnginePushesTheBuiltImages(t *testing.T) {
+	var failed atomic.Int32
+	b := newBench(t)
+	w := newWorld(t, func(next http.Handler) http.Handler {
+		return locked("ada", "secret-word")(failingTwice(&failed)(next))
+	})
+	plan := b.plan()
+	plan.Images[0].Name = w.host + "/team/api:1"
+	engine.Remove(t, b.Client, plan.Images[0].Name)
+	push := func(o *image.Options) {
+		o.Push, o.Keychain, o.Retry = true, authn.DefaultKeychain, time.Millisecond
+	}
+	loggedIn(t, w.host, "ada", "another-word")
+	err := b.build(plan, script, push)
+	if err == nil || !strings.Contains(err.Error(), `cannot push image "`+plan.Images[0].Name+`-`) || !strings.Contains(err.Error(), "`docker login "+w.host+"`") || strings.Contains(b.said.String(), "trying again") {
+		t.Errorf("with another password: %v, said %s", err, &b.said)
+	}
+	loggedIn(t, w.host, "ada", "secret-word")
+	if err := b.build(plan, script, push); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.said.String(), "trying again") {
+		t.Errorf("it was not tried again: %s", &b.said)
+	}
+	img, err := remote.Image(w.ref("team/api"), remote.WithAuth(basic("ada", "secret-word")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Image(img); err != nil {
+		t.Error(err)
 	}
 }

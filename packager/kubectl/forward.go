@@ -29,9 +29,9 @@ func (c Cluster) Forward(ctx context.Context, pod string, port int) (*Forward, e
 		return cmd
 	}
 	out := &addressWriter{found: make(chan string, 1)}
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := from("")
-	cmd.Stdout, cmd.Stderr = out, &said
+	cmd.Stdout, cmd.Stderr = out, &stderr
 	if err := cmd.Start(); err != nil {
 		stop()
 		return nil, fmt.Errorf("cannot forward a port: %w", err)
@@ -47,12 +47,12 @@ func (c Cluster) Forward(ctx context.Context, pod string, port int) (*Forward, e
 		go func() {
 			defer close(f.ended)
 			<-exited
-			again(running, f.Address, from)
+			rerun(running, f.Address, from)
 		}()
 		return f, nil
 	case <-exited:
 		stop()
-		return nil, fmt.Errorf("cannot forward a port%s", command.Indented(command.LastLines(said.String(), 5)))
+		return nil, fmt.Errorf("cannot forward a port%s", command.Indented(command.LastLines(stderr.String(), 5)))
 	case <-ctx.Done():
 		stop()
 		<-exited
@@ -66,20 +66,20 @@ func (f *Forward) Close() {
 	<-f.ended
 }
 
-// again reruns the command with the same local port whenever it exits: kubectl exits when a connection breaks.
-func again(ctx context.Context, address string, from func(port string) *exec.Cmd) {
+// rerun reruns the command with the same local port whenever it exits: kubectl exits when a connection breaks.
+func rerun(ctx context.Context, address string, from func(port string) *exec.Cmd) {
 	_, port, _ := net.SplitHostPort(address)
 	for ctx.Err() == nil {
 		_ = from(port).Run() // callers notice the failure when they connect
 		select {
-		case <-time.After(pause):
+		case <-time.After(rerunDelay):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// pause is the delay between two runs.
-const pause = 200 * time.Millisecond
+// rerunDelay is the delay between two runs.
+const rerunDelay = 200 * time.Millisecond
 
 // addressWriter extracts the local address from kubectl's output.
 type addressWriter struct {

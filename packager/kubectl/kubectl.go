@@ -45,15 +45,15 @@ func (c Cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// reading is how long reading kubectl's remaining output may take after it has exited.
-const reading = time.Minute
+// readTimeout is how long reading kubectl's remaining output may take after it has exited.
+const readTimeout = time.Minute
 
 // Run runs kubectl with in as its input and out as its output. Either may be nil; without out, Debug receives the output.
 func (c Cluster) Run(ctx context.Context, in io.Reader, out io.Writer, args ...string) error {
 	cmd := c.command(ctx, args...)
 	cmd.Stdin, cmd.Stdout = in, out
 	if out != nil {
-		cmd.WaitDelay = reading
+		cmd.WaitDelay = readTimeout
 	}
 	return run(ctx, cmd, c.Debug)
 }
@@ -92,7 +92,7 @@ func (c Cluster) Objects(ctx context.Context, args ...string) ([]Object, error) 
 		Object
 	}
 	if err := json.Unmarshal(out, &found); err != nil {
-		return nil, fmt.Errorf("cannot read what kubectl answers: %w", err)
+		return nil, fmt.Errorf("cannot decode the output of kubectl: %w", err)
 	}
 	if found.Items != nil {
 		return found.Items, nil

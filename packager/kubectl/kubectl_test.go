@@ -50,7 +50,7 @@ esac`)
 	if names, err := on.Names(t.Context(), "names"); err != nil || !slices.Equal(names, []string{"pod/a", "service/b"}) {
 		t.Errorf("%q, %v", names, err)
 	}
-	if _, err := on.Objects(t.Context(), "nonsense"); err == nil || !strings.Contains(err.Error(), "cannot read what kubectl answers") {
+	if _, err := on.Objects(t.Context(), "nonsense"); err == nil || !strings.Contains(err.Error(), "cannot decode the output of kubectl") {
 		t.Errorf("error %v", err)
 	}
 }

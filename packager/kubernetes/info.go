@@ -17,9 +17,6 @@ import (
 // infoAnnotation stores the application's description in a kustomization, which has no field for custom data.
 const infoAnnotation = "io.toskose.info"
 
-// SecretAnnotation is the annotation of a Secret: NAME=SUFFIX. The suffix changes with the value but does not reveal it.
-const SecretAnnotation = "io.toskose.secret" //nolint:gosec // a name, not a credential
-
 // NameAnnotation stores the application's name of a workload or claim if Kubernetes does not allow that name.
 const NameAnnotation = "io.toskose.name"
 
@@ -78,7 +75,7 @@ func (w *writer) about(external bool) (map[string]string, error) {
 	}
 	data, err := json.Marshal(info)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode what the application is: %w", err)
+		return nil, fmt.Errorf("cannot encode the description of the application: %w", err)
 	}
 	return map[string]string{infoAnnotation: string(data)}, nil
 }

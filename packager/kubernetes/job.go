@@ -34,8 +34,8 @@ type exitCodes struct {
 	Values    []int  `yaml:"values,flow"`
 }
 
-// longestJob is the maximum length of a Job's name: its pods' names add the index and five letters.
-const longestJob = 52
+// maxJobName is the maximum length of a Job's name: its pods' names add the index and five letters.
+const maxJobName = 52
 
 // job returns the Job of a container that runs one Task. The template of a Job is immutable, so its name includes a digest of
 // the template: a changed template becomes another Job.
@@ -70,7 +70,7 @@ func (w *writer) job(s packager.Service, secrets output.Secrets) (object, error)
 	}
 	return object{
 		APIVersion: "batch/v1", Kind: "Job",
-		Metadata: metadata{Name: packager.Shorten(name, of.String(), longestJob), Labels: w.labels(name), Annotations: annotations(s.Deploy.Labels)},
+		Metadata: metadata{Name: packager.Shorten(name, of.String(), maxJobName), Labels: w.labels(name), Annotations: annotations(s.Deploy.Labels)},
 		Spec:     spec,
 	}, nil
 }

@@ -71,7 +71,7 @@ func (w *writer) kustomization(files []output.File, secrets output.Secrets) (kus
 		k.Secrets = append(k.Secrets, secretGenerator{
 			Name: w.secrets[s.Name], Type: "Opaque",
 			Files:   []string{path.Join(output.SecretsDir, s.Name)},
-			Options: generatorOptions{w.labels(""), map[string]string{SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}, !s.Application},
+			Options: generatorOptions{w.labels(""), map[string]string{output.SecretAnnotation: s.Name + "=" + secrets.Suffixes[s.Name]}, !s.Application},
 		})
 	}
 	return k, err

@@ -53,7 +53,7 @@ func (w *writer) pod(s packager.Service) podSpec {
 	}
 	pod := podSpec{Grace: s.StopGrace}
 	if s.IsManager {
-		pod.Tolerations = soonElsewhere()
+		pod.Tolerations = managerTolerations()
 	}
 	if w.opts.PullSecret != "" {
 		pod.PullSecrets = []reference{{w.opts.PullSecret}}
@@ -64,13 +64,13 @@ func (w *writer) pod(s packager.Service) podSpec {
 	return pod
 }
 
-// managerAway is how many seconds the manager's machine may be unreachable before the manager is started elsewhere.
+// managerTolerance is how many seconds the manager's machine may be unreachable before the manager is started elsewhere.
 // Kubernetes' default is five minutes. Two managers can safely run at the same time, so a short delay is enough.
-const managerAway = 30
+const managerTolerance = 30
 
-func soonElsewhere() (all []toleration) {
+func managerTolerations() (all []toleration) {
 	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
-		all = append(all, toleration{key, "Exists", "NoExecute", managerAway})
+		all = append(all, toleration{key, "Exists", "NoExecute", managerTolerance})
 	}
 	return all
 }

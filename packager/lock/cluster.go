@@ -140,12 +140,12 @@ func (c onCluster) explained(verb string, err error) error {
 	if !errors.As(err, &failed) {
 		return fmt.Errorf("cannot lock %q: %w", c.app, err)
 	}
-	switch said := failed.Said; {
-	case verb == "create" && strings.Contains(said, "(NotFound)"):
+	switch output := failed.Output; {
+	case verb == "create" && strings.Contains(output, "(NotFound)"):
 		return fmt.Errorf("cannot lock %q: %w: %w", c.app, ErrNoNamespace, err)
-	case strings.Contains(said, "(AlreadyExists)"), strings.Contains(said, "(Conflict)"), strings.Contains(said, "(NotFound)"):
+	case strings.Contains(output, "(AlreadyExists)"), strings.Contains(output, "(Conflict)"), strings.Contains(output, "(NotFound)"):
 		return ErrChanged
-	case strings.Contains(said, "(Forbidden)"):
+	case strings.Contains(output, "(Forbidden)"):
 		return fmt.Errorf("cannot lock %q: you need the rights to get, create, update and delete leases.coordination.k8s.io in namespace %q: %w", c.app, c.kubectl.Namespace, err)
 	}
 	return fmt.Errorf("cannot lock %q: %w", c.app, err)

@@ -129,7 +129,7 @@ func (l *Lock) acquire(ctx context.Context) (wait time.Duration, err error) {
 		case held == nil:
 			l.version, err = l.store.Create(ctx, l.record)
 		default:
-			if wait, err = l.judge(ctx, *held, version); err == nil {
+			if wait, err = l.checkTakeover(ctx, *held, version); err == nil {
 				l.version, err = l.store.Replace(ctx, l.record, version)
 				l.before = held
 			}
@@ -145,8 +145,8 @@ func (l *Lock) acquire(ctx context.Context) (wait time.Duration, err error) {
 	}
 }
 
-// judge returns nil if the lock may be taken over, and ErrChanged if it was released meanwhile.
-func (l *Lock) judge(ctx context.Context, held Record, version string) (wait time.Duration, err error) {
+// checkTakeover returns nil if the lock may be taken over, and ErrChanged if it was released meanwhile.
+func (l *Lock) checkTakeover(ctx context.Context, held Record, version string) (wait time.Duration, err error) {
 	switch state := stateOf(held); {
 	case state == exited:
 		l.opts.Say(fmt.Sprintf("%s: the command that holds the lock was interrupted: %s", l.opts.App, held))
@@ -226,7 +226,7 @@ func (l *Lock) renewOnce(ctx context.Context) error {
 	case err != nil:
 		return err
 	case held == nil:
-		return fmt.Errorf("%w: someone has removed it", ErrLost)
+		return fmt.Errorf("%w: it was removed", ErrLost)
 	case held.ID != l.record.ID:
 		return fmt.Errorf("%w: %s has taken it over", ErrLost, held)
 	}
@@ -247,8 +247,8 @@ func (l *Lock) Interrupted() *Record { return l.before }
 // Err returns the reason why the lock was lost, or nil while it is held.
 func (l *Lock) Err() error { return context.Cause(l.lost) }
 
-// releasing is the timeout for releasing a lock. A lock that is not released expires.
-const releasing = 10 * time.Second
+// releaseTimeout is the timeout for releasing a lock. A lock that is not released expires.
+const releaseTimeout = 10 * time.Second
 
 // Release removes the lock, even if the context has ended. It does nothing if the lock was lost.
 func (l *Lock) Release(ctx context.Context) {
@@ -258,7 +258,7 @@ func (l *Lock) Release(ctx context.Context) {
 		if l.Err() != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasing)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		if err := l.store.Remove(ctx, l.version); err != nil && !errors.Is(err, ErrChanged) {
 			l.opts.Say(fmt.Sprintf("%s: the lock cannot be released, and expires in %s: %v", l.opts.App, l.opts.TTL, err))

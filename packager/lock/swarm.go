@@ -115,11 +115,15 @@ func (s inSwarm) update(ctx context.Context, spec swarm.ConfigSpec, version stri
 	switch {
 	case err == nil:
 		return nil
-	case errdefs.IsNotFound(err) || strings.Contains(err.Error(), "out of sequence"):
+	case errdefs.IsNotFound(err) || IsOutdated(err):
 		return ErrChanged
 	}
 	return fmt.Errorf("cannot update the lock of %q: %w", s.app, err)
 }
+
+// IsOutdated reports whether a swarm rejected an update because it was based on an outdated version. The engine returns the
+// swarm's error as text only.
+func IsOutdated(err error) bool { return strings.Contains(err.Error(), "out of sequence") }
 
 func (s inSwarm) Remove(ctx context.Context, version string) error {
 	spec := s.spec(Record{})

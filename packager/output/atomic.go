@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/toskose/toskose/packager/internal/files"
 )
 
 // writeAll writes all files to temporary files before it renames the first, so that a full disk leaves the folder unchanged.
@@ -51,7 +49,7 @@ func writeAll(dir string, all []File) (err error) {
 	return nil
 }
 
-// makeFolder is like files.MakeFolder but restricts the mode of an existing folder.
+// makeFolder is like MakeFolder but restricts the mode of an existing folder.
 func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	info, err := os.Lstat(path)
 	if err == nil && info.IsDir() {
@@ -63,18 +61,18 @@ func makeFolder(path string, mode fs.FileMode) (made []string, err error) {
 	if err == nil && mode&0o077 == 0 {
 		return nil, fmt.Errorf("%q is not a folder", path)
 	}
-	return files.MakeFolder(path, mode)
+	return MakeFolder(path, mode)
 }
 
-// atOnce is the number of files written concurrently: a disk syncs several files in the time of one.
-const atOnce = 8
+// maxParallel is the number of files written concurrently: a disk syncs several files in the time of one.
+const maxParallel = 8
 
 // stageAll writes temporary files and returns their paths. After an error, it returns only the paths of files that were
 // written.
 func stageAll(dir string, all []File) ([]string, error) {
 	staged := make([]string, len(all))
 	var group errgroup.Group
-	group.SetLimit(atOnce)
+	group.SetLimit(maxParallel)
 	for i, f := range all {
 		group.Go(func() (err error) {
 			staged[i], err = stage(filepath.Join(dir, f.Name), f)
@@ -89,7 +87,7 @@ func stageAll(dir string, all []File) ([]string, error) {
 }
 
 func stage(path string, f File) (string, error) {
-	return files.Stage(path, f.Mode, func(tmp *os.File) error {
+	return Stage(path, f.Mode, func(tmp *os.File) error {
 		if _, err := tmp.Write(f.Data); err != nil {
 			return err
 		}

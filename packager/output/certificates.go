@@ -39,7 +39,7 @@ func certify(secrets []packager.Secret, old map[string]string, now time.Time) (m
 	}
 	ca, err := authority(was(packager.TLSAuthority), was(packager.TLSAuthorityFile), now)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the authority of certificates: %w", err)
+		return nil, fmt.Errorf("cannot create the certificate authority: %w", err)
 	}
 	values[packager.TLSAuthority], values[packager.TLSAuthorityFile] = ca.cert, ca.key
 	certs := map[string]certificate{}
@@ -50,7 +50,7 @@ func certify(secrets []packager.Secret, old map[string]string, now time.Time) (m
 		one := certificate{cert: was(s.Name), key: was(keyOf(secrets, s.TLS.For))}
 		if !one.reusable(ca, s.TLS.Names, now) {
 			if one, err = ca.issue(s.TLS, now); err != nil {
-				return nil, fmt.Errorf("cannot make the certificate of %q: %w", s.TLS.For, err)
+				return nil, fmt.Errorf("cannot create the certificate of %q: %w", s.TLS.For, err)
 			}
 		}
 		certs[s.TLS.For] = one
@@ -196,7 +196,7 @@ func NewAuthority(now time.Time) (Certificate, error) {
 func Reissue(old string, by Certificate, now time.Time) (Certificate, error) {
 	block, _ := pem.Decode([]byte(old))
 	if block == nil {
-		return Certificate{}, errors.New("it is no certificate in PEM")
+		return Certificate{}, errors.New("it is not a certificate in PEM")
 	}
 	was, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -204,7 +204,7 @@ func Reissue(old string, by Certificate, now time.Time) (Certificate, error) {
 	}
 	ca := certificate{cert: by.Cert, key: by.Key}
 	if !ca.parse() {
-		return Certificate{}, errors.New("the authority's key is not that of its certificate")
+		return Certificate{}, errors.New("the authority's key does not match its certificate")
 	}
 	names := slices.Clone(was.DNSNames)
 	for _, ip := range was.IPAddresses {

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
-	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager/output"
 )
 

@@ -15,8 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/internal/files"
 )
 
 // UnfinishedRotation returns an error if a rotation of the folder's secrets is in progress or was interrupted.
@@ -33,14 +34,14 @@ func MarkRotating(dir string) error {
 	return os.Chtimes(filepath.Join(dir, SecretsDir, packager.RotationFile), now, now)
 }
 
-// markLasts is how long a mark of MarkRotating is valid.
-const markLasts = 30 * time.Second
+// markValidity is how long a mark of MarkRotating is valid.
+const markValidity = 30 * time.Second
 
 // IsRotating reports whether a rotation of the folder's secrets is running. An interrupted one
 // is not, and may be resumed days later.
 func IsRotating(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, SecretsDir, packager.RotationFile))
-	return err == nil && time.Since(info.ModTime()) < markLasts
+	return err == nil && time.Since(info.ModTime()) < markValidity
 }
 
 // Replacement is the new value of a secret.
@@ -69,7 +70,7 @@ func Replacements(dir string, values map[string]string, random io.Reader) (map[s
 
 // Replace replaces secrets of a folder, or of a copy of a release: their values, their names in
 // a Swarm, and both in manifests. Secrets that the folder does not have, or has already
-// replaced, are left alone.
+// replaced, are not changed.
 func Replace(dir string, secrets map[string]Replacement) error {
 	names, err := readNames(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,8 +159,12 @@ func rename(dir string, suffixes map[string]string) error {
 		if err != nil {
 			return err
 		}
-		if now := renamed(data, suffixes); !bytes.Equal(now, data) {
-			if err := files.Write(path, info.Mode().Perm(), now); err != nil {
+		now, err := renamed(data, suffixes)
+		if err != nil {
+			return fmt.Errorf("cannot rename secrets in %q: %w", path, err)
+		}
+		if !bytes.Equal(now, data) {
+			if err := WriteFile(path, info.Mode().Perm(), now); err != nil {
 				return err
 			}
 		}
@@ -167,23 +172,62 @@ func rename(dir string, suffixes map[string]string) error {
 	return nil
 }
 
-// renamed replaces suffixes in a manifest: NAME_SUFFIX for a Swarm, NAME=SUFFIX for
-// Kubernetes.
-func renamed(manifest []byte, suffixes map[string]string) []byte {
-	for before, now := range suffixes {
-		for _, mark := range []string{"_", "="} {
-			manifest = bytes.ReplaceAll(manifest, []byte(mark+before), []byte(mark+now))
-		}
+// SecretAnnotation is the annotation of a Kubernetes Secret: NAME=SUFFIX. The suffix changes with the value but does not reveal it.
+const SecretAnnotation = "io.toskose.secret" //nolint:gosec // a name, not a credential
+
+// renamed replaces the suffixes of secrets in a manifest: NAME_SUFFIX, the name of a Swarm secret, and NAME=SUFFIX, the annotation
+// of a Kubernetes Secret. All other bytes stay, so that the manifest keeps its layout.
+func renamed(manifest []byte, suffixes map[string]string) ([]byte, error) {
+	if len(suffixes) == 0 {
+		return manifest, nil
 	}
-	return manifest
+	var doc yaml.Node
+	if err := yaml.Unmarshal(manifest, &doc); err != nil {
+		return nil, err
+	}
+	lines := bytes.SplitAfter(manifest, []byte("\n"))
+	for _, n := range secretNames(&doc, "") {
+		before := n.Value[strings.LastIndexAny(n.Value, "_=")+1:]
+		now, ok := suffixes[before]
+		line := lines[n.Line-1]
+		at := bytes.LastIndex(line, []byte(before))
+		if !ok || at < n.Column-1 {
+			continue
+		}
+		lines[n.Line-1] = slices.Concat(line[:at], []byte(now), line[at+len(before):])
+	}
+	return bytes.Join(lines, nil), nil
+}
+
+// secretNames returns the values in a manifest that end in the suffix of a secret. path is the path of n: its keys, each after a
+// slash.
+func secretNames(n *yaml.Node, path string) []*yaml.Node {
+	var all []*yaml.Node
+	switch n.Kind {
+	case yaml.DocumentNode, yaml.SequenceNode:
+		for _, child := range n.Content {
+			all = append(all, secretNames(child, path)...)
+		}
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			all = append(all, secretNames(n.Content[i+1], path+"/"+n.Content[i].Value)...)
+		}
+	case yaml.ScalarNode:
+		_, key, ofSecret := strings.Cut(strings.TrimPrefix(path, "/secrets/"), "/")
+		if strings.HasPrefix(path, "/secrets/") && ofSecret && key == "name" || strings.HasSuffix(path, "/"+SecretAnnotation) {
+			all = append(all, n)
+		}
+	case yaml.AliasNode:
+	}
+	return all
 }
 
 // AsPackaged returns a function that restores a manifest of the folder as it was packaged, before
 // any rotation.
-func AsPackaged(dir string) (func(manifest []byte) []byte, error) {
+func AsPackaged(dir string) (func(manifest []byte) ([]byte, error), error) {
 	names, err := readNames(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return func(manifest []byte) []byte { return manifest }, nil
+		err = nil
 	}
 	first := map[string]string{}
 	for _, n := range names {
@@ -191,7 +235,7 @@ func AsPackaged(dir string) (func(manifest []byte) []byte, error) {
 			first[n.Suffix] = n.First
 		}
 	}
-	return func(manifest []byte) []byte { return renamed(manifest, first) }, err
+	return func(manifest []byte) ([]byte, error) { return renamed(manifest, first) }, err
 }
 
 // Overwrite changes a file in place, because containers may mount it. It sets the modification
@@ -220,7 +264,7 @@ func Overwrite(path, text string) (err error) {
 
 // WriteSecret writes a file in the folder of secrets that no container mounts, with mode 0600.
 func WriteSecret(dir, name string, data []byte) error {
-	return files.Write(filepath.Join(dir, SecretsDir, name), 0o600, data)
+	return WriteFile(filepath.Join(dir, SecretsDir, name), 0o600, data)
 }
 
 // Netrc returns curl's netrc file with another password for the same machines.

@@ -134,7 +134,7 @@ func Write(dir string, plan *packager.Plan, opts Options) error {
 		return fmt.Errorf("cannot write to %q: %w", dir, err)
 	}
 	if err := errors.Join(removeStale(dir, files), removeUnused(dir, unused)); err != nil {
-		return fmt.Errorf("cannot remove what is out of date from %q: %w", dir, err)
+		return fmt.Errorf("cannot remove outdated files from %q: %w", dir, err)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func gather(dir string, plan *packager.Plan, opts Options) (files []File, unused
 	if len(plan.Components) > 0 {
 		about, err := yaml.Marshal(plan.Components)
 		if err != nil {
-			return nil, nil, fmt.Errorf("cannot encode what the components are: %w", err)
+			return nil, nil, fmt.Errorf("cannot encode the components: %w", err)
 		}
 		files = append(files, File{ComponentsFile, 0o644, append([]byte(Header), about...)})
 	}

@@ -84,8 +84,8 @@ func (d Diff) changed(how string) (names []string) {
 	return names
 }
 
-// Again returns the components that must be created because their container is new.
-func (d Diff) Again() (names []string) {
+// Recreated returns the components that must be created because their container is new.
+func (d Diff) Recreated() (names []string) {
 	for _, c := range d.Components {
 		if c.Again {
 			names = append(names, c.Name)
@@ -181,7 +181,7 @@ func changes(from, to map[string]Container, name string) (change string, all []C
 		}
 		all = append(all, Change{What: what, From: old.shown(had), To: now.shown(has)})
 		if old.Hidden || now.Hidden {
-			all[len(all)-1] = Change{What: what, To: another(had, has)}
+			all[len(all)-1] = Change{What: what, To: hiddenText(had, has)}
 		}
 		change = Changed
 	}
@@ -205,8 +205,8 @@ func rank(what string) int {
 	return 1
 }
 
-// another returns the text shown instead of a hidden value.
-func another(had, has bool) string {
+// hiddenText returns the text shown instead of a hidden value.
+func hiddenText(had, has bool) string {
 	switch {
 	case !had:
 		return "added"

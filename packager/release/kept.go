@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/internal/files"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -35,7 +34,7 @@ func Keep(dir, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := files.MakeFolder(filepath.Join(dir, KeptDir), 0o700); err != nil {
+	if _, err := output.MakeFolder(filepath.Join(dir, KeptDir), 0o700); err != nil {
 		return fmt.Errorf("cannot keep the release: %w", err)
 	}
 	for _, name := range append(names, secrets...) {
@@ -229,8 +228,8 @@ func WriteLog(dir, engine string, log Log) error {
 	if err != nil {
 		return err
 	}
-	if _, err := files.MakeFolder(filepath.Join(dir, KeptDir), 0o700); err != nil {
-		return fmt.Errorf("cannot write what was deployed: %w", err)
+	if _, err := output.MakeFolder(filepath.Join(dir, KeptDir), 0o700); err != nil {
+		return fmt.Errorf("cannot write the log of releases: %w", err)
 	}
 	return write(filepath.Join(dir, KeptDir, logsFile), 0o600, append(data, '\n'))
 }
@@ -252,14 +251,14 @@ func copyFile(to, from string) error {
 	if filepath.Base(filepath.Dir(to)) == output.SecretsDir {
 		mode = 0o700
 	}
-	if _, err := files.MakeFolder(filepath.Dir(to), mode); err != nil {
+	if _, err := output.MakeFolder(filepath.Dir(to), mode); err != nil {
 		return err
 	}
 	return write(to, info.Mode().Perm(), data)
 }
 
 func write(path string, mode fs.FileMode, data []byte) error {
-	staged, err := files.Stage(path, mode, func(f *os.File) error {
+	staged, err := output.Stage(path, mode, func(f *os.File) error {
 		_, err := f.Write(data)
 		return err
 	})

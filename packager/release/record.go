@@ -25,8 +25,8 @@ const Rollback = "rollback"
 // changes a container.
 type Log []Record
 
-// most is the maximum number of records in a log, to keep labels small.
-const most = 10
+// maxRecords is the maximum number of records in a log, to keep labels small.
+const maxRecords = 10
 
 // Current returns the newest record, which may be pending.
 func (l Log) Current() (Record, bool) {
@@ -70,7 +70,7 @@ func (l Log) Begin(r Record) Log {
 	}
 	resumed := func(o Record) bool { return o.Pending && o.Release == r.Release }
 	l = append(slices.DeleteFunc(slices.Clone(l), resumed), r)
-	return l[max(0, len(l)-most):]
+	return l[max(0, len(l)-maxRecords):]
 }
 
 // Complete returns the log with its newest record no longer pending.

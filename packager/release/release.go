@@ -32,7 +32,9 @@ func ID(dir string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("cannot read the release: %w", err)
 		}
-		data = packaged(data)
+		if data, err = packaged(data); err != nil {
+			return "", fmt.Errorf("cannot read the release: %q: %w", name, err)
+		}
 		fmt.Fprintf(sum, "%q %d\n", filepath.ToSlash(name), len(data))
 		sum.Write(data)
 	}

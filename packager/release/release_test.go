@@ -170,7 +170,7 @@ func kept(t *testing.T) (release.Record, string) {
 	t.Helper()
 	dir := t.TempDir()
 	put(t, dir, map[string]string{
-		"docker-compose.yml": manifest("a: shop_kept_1"), "kubernetes/old.yaml": manifest(""), "toskose.yml": manifest("{}"), "notes": "mine",
+		"docker-compose.yml": manifest("secrets: {kept: {name: shop_kept_1}}"), "kubernetes/old.yaml": manifest(""), "toskose.yml": manifest("{}"), "notes": "mine",
 		"secrets/kept": "first", "secrets/gone": "secret", "secrets/names.json": `{"kept": {"suffix": "1"}, "gone": {"suffix": "2"}}`,
 	})
 	was := id(t, dir)
@@ -183,7 +183,7 @@ func kept(t *testing.T) (release.Record, string) {
 		}
 	}
 	put(t, dir, map[string]string{
-		"docker-compose.yml": manifest("a: shop_kept_3"), "docker-compose.local.yml": manifest(""),
+		"docker-compose.yml": manifest("secrets: {kept: {name: shop_kept_3}}"), "docker-compose.local.yml": manifest(""),
 		"secrets/kept": "another", "secrets/names.json": `{"kept": {"suffix": "3"}}`,
 	})
 	return release.Record{Release: was, Folder: dir, By: "ada@shop"}, dir
@@ -200,7 +200,7 @@ func TestAFolderThatWasPackagedAgainHoldsAReleaseOfBeforeAgain(t *testing.T) {
 	if err != nil || back != dir || id(t, dir) != r.Release {
 		t.Fatalf("%q is %s, %v; want %s", back, id(t, dir), err, r.Release)
 	}
-	for name, want := range map[string]string{"notes": "mine", "secrets/kept": "another", "secrets/gone": "secret", "docker-compose.yml": manifest("a: shop_kept_3")} {
+	for name, want := range map[string]string{"notes": "mine", "secrets/kept": "another", "secrets/gone": "secret", "docker-compose.yml": manifest("secrets: {kept: {name: shop_kept_3}}")} {
 		if got := text(t, dir, name); got != want {
 			t.Errorf("%s holds %q, want %q", name, got, want)
 		}
@@ -214,7 +214,7 @@ func TestAFolderThatWasPackagedAgainHoldsAReleaseOfBeforeAgain(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
-	if _, err := release.Return(newer); err != nil || id(t, dir) != newer.Release || text(t, dir, "docker-compose.yml") != manifest("a: shop_kept_3") {
+	if _, err := release.Return(newer); err != nil || id(t, dir) != newer.Release || text(t, dir, "docker-compose.yml") != manifest("secrets: {kept: {name: shop_kept_3}}") {
 		t.Errorf("and then %s, %v; want %s", id(t, dir), err, newer.Release)
 	}
 }

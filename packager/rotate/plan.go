@@ -22,7 +22,7 @@ import (
 type Rotation struct {
 	Begun time.Time `json:"begun"`
 	Done  int       `json:"done"` // steps
-	// Secrets are the new ones; Old are the values that stay valid beside them until they are revoked.
+	// Secrets are the new secrets. Old are the previous values, which stay valid until they are revoked.
 	Secrets map[string]output.Replacement `json:"secrets"`
 	Old     map[string]string             `json:"old"`
 	Key     string                        `json:"key,omitempty"` // of a new authority
@@ -136,7 +136,7 @@ func (r *Rotation) addCertificates(names []string, values map[string]string) err
 		}
 		now, err := output.Reissue(old, by, r.opts.Now)
 		if err != nil {
-			return fmt.Errorf("cannot make the certificate of %q: %w", service, err)
+			return fmt.Errorf("cannot create the certificate of %q: %w", service, err)
 		}
 		values[name], values[service+keySuffix] = now.Cert, now.Key
 	}

@@ -70,7 +70,7 @@ func packagedWith(t *testing.T, secure bool, nodes ...string) string {
 		plan.Secrets = append(plan.Secrets, packager.Secret{Name: packager.TLSAuthority, TLS: &packager.TLS{}})
 	}
 	manifests := func(_ *packager.Plan, secrets output.Secrets) ([]output.File, error) {
-		return []output.File{{Name: "docker-compose.yml", Mode: 0o644, Data: []byte(output.Header + "name: shop_" + nodes[0] + "-password_" + secrets.Suffixes[packager.UnitPassword(nodes[0])] + "\n")}}, nil
+		return []output.File{{Name: "docker-compose.yml", Mode: 0o644, Data: []byte(output.Header + "secrets:\n  x:\n    name: shop_" + nodes[0] + "-password_" + secrets.Suffixes[packager.UnitPassword(nodes[0])] + "\n")}}, nil
 	}
 	if err := output.Write(dir, plan, output.Options{Random: rand.Reader, Now: time.Now(), Targets: []output.Target{manifests}}); err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func (r *Rotation) keys(s State, want int, signed bool) (missing []string) {
 	return missing
 }
 
-// authorities lists the manager and units that trust other authorities than they should.
+// authorities lists the manager and units that do not trust the right authorities.
 func (r *Rotation) authorities(s State, right func(authorities []string) bool) (missing []string) {
 	if _, ok := r.Old[packager.TLSAuthority]; !ok {
 		return nil

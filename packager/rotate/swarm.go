@@ -20,7 +20,7 @@ type Swarm interface {
 	Services(ctx context.Context) ([]Service, error)
 	// Mount makes a service mount the given secrets; it does nothing if the service already does.
 	Mount(ctx context.Context, service string, secrets map[string]output.Replacement) error
-	// Settled returns what the Swarm is still doing for that, or an error if it has failed.
+	// Settled returns the unfinished work of the Swarm for that, or an error if it has failed.
 	Settled(ctx context.Context, service string) (waits string, err error)
 	// Tidy removes secrets that no service mounts, by name and suffix.
 	Tidy(ctx context.Context, names map[string][]string) error
@@ -28,7 +28,7 @@ type Swarm interface {
 
 // Components operates the components in the containers of nodes, through the manager.
 type Components interface {
-	// Drain blocks new operations on a node's containers for a while, and returns what keeps the node busy.
+	// Drain blocks new operations on a node's containers for a limited time, and returns the operations that still run.
 	Drain(ctx context.Context, node string) (waits []string, err error)
 	// Undrain ends the drain.
 	Undrain(ctx context.Context, node string) error

@@ -52,13 +52,13 @@ func Namespaces(ctx context.Context, on kubectl.Cluster, app string) ([]string, 
 
 const workloadKinds = "deployments.apps,statefulsets.apps"
 
-// look returns the application's objects.
-func (c *cluster) look(ctx context.Context) ([]kubectl.Object, error) {
+// objects returns the application's objects.
+func (c *cluster) objects(ctx context.Context) ([]kubectl.Object, error) {
 	return c.Objects(ctx, "get", "persistentvolumeclaims,pods,"+workloadKinds, "--selector", c.about.Selector)
 }
 
 func (c *cluster) List(ctx context.Context) ([]Volume, error) {
-	found, err := c.look(ctx)
+	found, err := c.objects(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the volumes in namespace %q: %w", c.about.Namespace, err)
 	}
@@ -113,7 +113,7 @@ func (c *cluster) Recover(ctx context.Context, v Volume, token string, out io.Wr
 }
 
 // annotation stores the Note of a claim: the token, and restoredWord if the volume is restored.
-const annotation = LabelRestore
+const annotation = labelRestore
 
 const restoredWord = "restored"
 
@@ -145,7 +145,7 @@ func (c *cluster) Tidy(ctx context.Context) (started []string, err error) {
 	if err := RemovePods(ctx, c.Cluster, c.about.App); err != nil {
 		return nil, err
 	}
-	found, err := c.look(ctx)
+	found, err := c.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -170,15 +170,15 @@ const annotationReplicas = "io.toskose.replicas"
 // RemovePods removes the pods that killed commands left beside the volumes of an application. Such a pod completes at most one
 // minute after its command was killed; RemovePods waits for that.
 func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
-	pods, err := in.Objects(ctx, "get", "pods", "--selector", LabelCopies+","+packager.LabelApp+"="+app)
+	pods, err := in.Objects(ctx, "get", "pods", "--selector", labelCopies+","+packager.LabelApp+"="+app)
 	if err != nil {
 		return fmt.Errorf("cannot list the pods beside volumes: %w", err)
 	}
 	for _, p := range pods {
 		name := p.Metadata.Name
 		if !p.HasEnded() {
-			err := in.Run(ctx, nil, nil, "wait", "pod/"+name, "--for=jsonpath={.status.phase}=Succeeded", "--timeout", idling.String())
-			if why := new(kubectl.Error); errors.As(err, &why) && !strings.Contains(why.Said, "NotFound") {
+			err := in.Run(ctx, nil, nil, "wait", "pod/"+name, "--for=jsonpath={.status.phase}=Succeeded", "--timeout", idleTimeout.String())
+			if why := new(kubectl.Error); errors.As(err, &why) && !strings.Contains(why.Output, "NotFound") {
 				return fmt.Errorf("another `toskose volume` copies a volume: pod %q still runs (%w)", name, why.Err)
 			}
 		}
@@ -189,13 +189,13 @@ func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
 	return nil
 }
 
-// idling is how long a pod may take to complete after its command was killed: one minute, plus a margin.
-const idling = 90 * time.Second
+// idleTimeout is how long a pod may take to complete after its command was killed: one minute, plus a margin.
+const idleTimeout = 90 * time.Second
 
 // Stop scales down the workload of a pod. It fails if the pod has no workload that could start it again.
 func (c *cluster) Stop(ctx context.Context, u User) error {
 	if u.Service == "" {
-		return fmt.Errorf("pod %q belongs to nothing that would start it again: take it away, and start it, yourself", u.Name)
+		return fmt.Errorf("pod %q belongs to no workload that would start it again: stop and start it yourself", u.Name)
 	}
 	w, err := c.Object(ctx, "get", u.Service)
 	if err != nil {
@@ -204,14 +204,14 @@ func (c *cluster) Stop(ctx context.Context, u User) error {
 	if _, stopped := c.replicas[u.Service]; !stopped {
 		c.replicas[u.Service] = w.Replicas()
 		if err := c.Run(ctx, nil, nil, "annotate", "--overwrite", u.Service, fmt.Sprintf("%s=%d", annotationReplicas, w.Replicas())); err != nil {
-			return fmt.Errorf("cannot note how many replicas %q has: %w", u.Service, err)
+			return fmt.Errorf("cannot store the number of replicas of %q: %w", u.Service, err)
 		}
 	}
 	if err := c.scale(ctx, u.Service, 0); err != nil {
 		return fmt.Errorf("cannot stop pod %q: %w", u.Name, err)
 	}
-	err = c.Run(ctx, nil, nil, "wait", "--for=delete", "pod/"+u.Name, "--timeout", stopping.String())
-	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Said, "NotFound") {
+	err = c.Run(ctx, nil, nil, "wait", "--for=delete", "pod/"+u.Name, "--timeout", stopTimeout.String())
+	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Output, "NotFound") {
 		return nil // already removed
 	}
 	if err != nil {
@@ -220,8 +220,8 @@ func (c *cluster) Stop(ctx context.Context, u User) error {
 	return nil
 }
 
-// stopping is how long a pod may take to terminate.
-const stopping = 5 * time.Minute
+// stopTimeout is how long a pod may take to terminate.
+const stopTimeout = 5 * time.Minute
 
 // Start scales the workload of a pod up again and waits until its pods are ready, because components in other containers
 // require them.
@@ -248,7 +248,7 @@ func (c *cluster) scale(ctx context.Context, workload string, replicas int) erro
 // template returns the workload of the application's manager and the workloads that mount a claim. If the cluster has none of
 // them, they are read from the folder.
 func (c *cluster) template(ctx context.Context, claim string) (manager kubectl.Object, users []kubectl.Object, err error) {
-	found, err := c.look(ctx)
+	found, err := c.objects(ctx)
 	if err != nil {
 		return manager, nil, err
 	}

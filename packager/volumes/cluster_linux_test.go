@@ -77,7 +77,7 @@ func asKubectl(dir string, args []string) int {
 		err = os.WriteFile(filepath.Join(dir, "made.json"), data, 0o600)
 	case strings.Contains(words, "get pod toskose-volume-"):
 		show("pod.json")
-	case strings.Contains(words, "get pods --selector "+LabelCopies):
+	case strings.Contains(words, "get pods --selector "+labelCopies):
 		show("left.json")
 	case strings.Contains(words, "get persistentvolumeclaim "):
 		show("claim.json")
@@ -242,12 +242,12 @@ func TestWhyAPodDoesNotCopyIsSaid(t *testing.T) {
 		"has not started in 5s: 0/3 nodes are available": {
 			"pod.json": `{"status": {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]}}`, "events.json": `{"items": []}`,
 		},
-		"has not started in 5s: Multi-Attach error": {"pod.json": waits("ContainerCreating"), "events.json": `{"items": [{"message": "another"}, {"message": "Multi-Attach error"}]}`},
-		"of an older toskose, which cannot copy":    {"pod.json": `{"status": {"phase": "Failed"}}`, "log": "usage: toskose-manager [--app FILE]"},
-		"pod \"toskose-volume-data\" has ended":     {"pod.json": `{"status": {"phase": "Succeeded"}}`, "log": ""},
-		"volume tar: no room":                       {"exec": "toskose-manager: volume tar: no room\ncommand terminated with exit code 1\n"},
-		"cannot make a pod beside it":               {"create": "forbidden: exceeded quota"},
-		"another `toskose volume` copies it: pod":   {"create": `Error from server (AlreadyExists): pods "x" already exists`},
+		"has not started in 5s: Multi-Attach error":      {"pod.json": waits("ContainerCreating"), "events.json": `{"items": [{"message": "another"}, {"message": "Multi-Attach error"}]}`},
+		"of an older toskose, which cannot copy":         {"pod.json": `{"status": {"phase": "Failed"}}`, "log": "usage: toskose-manager [--app FILE]"},
+		"pod \"toskose-volume-data\" has ended":          {"pod.json": `{"status": {"phase": "Succeeded"}}`, "log": ""},
+		"volume tar: no room":                            {"exec": "toskose-manager: volume tar: no room\ncommand terminated with exit code 1\n"},
+		"cannot create a pod for it":                     {"create": "forbidden: exceeded quota"},
+		"another `toskose volume` copies it: its pod is": {"create": `Error from server (AlreadyExists): pods "x" already exists`},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -306,7 +306,7 @@ rollout status statefulset/store
 	if diff := cmp.Diff(want, called(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if err := c.Stop(t.Context(), User{Name: "lonely"}); err == nil || !strings.Contains(err.Error(), "belongs to nothing that would start it again") {
+	if err := c.Stop(t.Context(), User{Name: "lonely"}); err == nil || !strings.Contains(err.Error(), "belongs to no workload that would start it again") {
 		t.Error(err)
 	}
 	gone, _ := clusterOf(t, "", map[string]string{"wait": `Error from server (NotFound): pods "store-0" not found`})

@@ -71,7 +71,7 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 func users(containers []container.Summary, name string) []User {
 	all := []User{}
 	for _, c := range containers {
-		if c.Labels[LabelCopies] != "" {
+		if c.Labels[labelCopies] != "" {
 			continue // this container copies the volume
 		}
 		if slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == name }) {
@@ -165,8 +165,8 @@ func (e engine) image(ctx context.Context) (string, error) {
 	return slices.MaxFunc(list, func(a, b image.Summary) int { return cmp.Compare(a.Created, b.Created) }).ID, nil
 }
 
-// tidying is the timeout for removing the container.
-const tidying = time.Minute
+// removeTimeout is the timeout for removing the container.
+const removeTimeout = time.Minute
 
 // program is a program that runs beside a volume.
 type program struct {
@@ -182,7 +182,7 @@ func (e engine) run(ctx context.Context, v Volume, p program, in io.Reader, out 
 	}
 	made, err := e.docker.ContainerCreate(ctx, &container.Config{
 		Image: ref, User: "0:0", Entrypoint: []string{packager.ManagerPath}, Cmd: p.args, Env: p.env, Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
-		Labels:      map[string]string{LabelCopies: v.ID, packager.LabelApp: e.app},
+		Labels:      map[string]string{labelCopies: v.ID, packager.LabelApp: e.app},
 		AttachStdin: in != nil, OpenStdin: in != nil, StdinOnce: in != nil, AttachStdout: true, AttachStderr: true,
 	}, &container.HostConfig{
 		NetworkMode: network.NetworkNone, ReadonlyRootfs: true, CapDrop: []string{"ALL"}, CapAdd: p.capabilities, SecurityOpt: []string{"no-new-privileges:true"},
@@ -190,10 +190,10 @@ func (e engine) run(ctx context.Context, v Volume, p program, in io.Reader, out 
 		Mounts:    []mount.Mount{{Type: mount.TypeVolume, Source: v.ID, Target: mounted, ReadOnly: !p.writes, VolumeOptions: &mount.VolumeOptions{NoCopy: true}}},
 	}, nil, nil, "")
 	if err != nil {
-		return notStarted{fmt.Errorf("cannot make a container beside it: %w", err)}
+		return notStarted{fmt.Errorf("cannot create a container for it: %w", err)}
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		err = errors.Join(err, e.docker.ContainerRemove(ctx, made.ID, container.RemoveOptions{Force: true}))
 	}()
@@ -243,10 +243,10 @@ func (e engine) attend(ctx context.Context, id string, in io.Reader, out io.Writ
 
 func (e engine) Stop(ctx context.Context, u User) error {
 	if u.Service != "" {
-		return fmt.Errorf("container %q has no components, and the swarm starts it again when it is stopped: `docker service scale %s=0` takes it away", u.Name, u.Service)
+		return fmt.Errorf("container %q has no components, and the swarm starts it again when it is stopped: `docker service scale %s=0` stops it", u.Name, u.Service)
 	}
 	if err := e.keep(ctx, stoppedName(e.app, u.ID), labelStopped, u.ID); err != nil {
-		return fmt.Errorf("cannot note that container %q is stopped: %w", u.Name, err)
+		return fmt.Errorf("cannot store that container %q is stopped: %w", u.Name, err)
 	}
 	if err := e.docker.ContainerStop(ctx, u.ID, container.StopOptions{}); err != nil {
 		return fmt.Errorf("cannot stop container %q: %w", u.Name, err)

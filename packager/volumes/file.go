@@ -68,8 +68,8 @@ func (d digest) entry(h *tar.Header) {
 
 func (d digest) sum() string { return hex.EncodeToString(d.Sum(nil)) }
 
-// Save writes the volumes of an application to a file. It calls told to report its progress.
-func Save(ctx context.Context, p Place, about Backup, all []Volume, out io.Writer, told func(volume string, so Size)) (map[string]Copied, error) {
+// Save writes the volumes of an application to a file. It calls progress to report its progress.
+func Save(ctx context.Context, p Place, about Backup, all []Volume, out io.Writer, progress func(volume string, so Size)) (map[string]Copied, error) {
 	w, sums := tar.NewWriter(out), digest{sha256.New()}
 	about.Format, about.Volumes = format, namesOf(all)
 	if err := writeJSON(w, firstEntry, about, about.Made); err != nil {
@@ -77,7 +77,7 @@ func Save(ctx context.Context, p Place, about Backup, all []Volume, out io.Write
 	}
 	copied, last := map[string]Copied{}, end{Volumes: map[string]Size{}, LeftOut: map[string][]tree.LeftOut{}}
 	for _, v := range all {
-		one, err := saveOne(ctx, p, v, w, sums, told)
+		one, err := saveOne(ctx, p, v, w, sums, progress)
 		if err != nil {
 			return nil, fmt.Errorf("cannot back up volume %q: %w", v.Name, err)
 		}
@@ -106,7 +106,7 @@ func writeJSON(w *tar.Writer, name string, v any, made time.Time) error {
 
 // saveOne copies the entries of a volume, prefixed with its name, and compares them with the counts of the program beside the
 // volume.
-func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest, told func(string, Size)) (one Copied, err error) {
+func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest, progress func(string, Size)) (one Copied, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	from, to := io.Pipe()
@@ -126,7 +126,7 @@ func saveOne(ctx context.Context, p Place, v Volume, w *tar.Writer, sums digest,
 			err = copyEntry(w, h, r, sums, v.Name+"/")
 		}
 		one.Entries, one.Bytes = one.Entries+1, one.Bytes+h.Size
-		told(v.Name, one.Size)
+		progress(v.Name, one.Size)
 	}
 	if errors.Is(err, io.EOF) {
 		_, err = io.Copy(io.Discard, from) // padding after the end of the archive
@@ -186,7 +186,7 @@ func Check(file io.Reader) (about Backup, sizes map[string]Size, err error) {
 			err = tree.ErrCut // the last entry is missing
 		}
 		if err != nil {
-			return about, nil, fmt.Errorf("it is not a whole backup: %w", err)
+			return about, nil, fmt.Errorf("it is not a complete backup: %w", err)
 		}
 		if h.Name == lastEntry {
 			return about, sizes, checkEnd(r, sizes, sums)
@@ -194,29 +194,29 @@ func Check(file io.Reader) (about Backup, sizes map[string]Size, err error) {
 		name, _, err := split(h)
 		size, ok := sizes[name]
 		if err == nil && !ok {
-			err = fmt.Errorf("entry %q is of no volume of it", h.Name)
+			err = fmt.Errorf("entry %q belongs to none of its volumes", h.Name)
 		}
 		if err != nil {
 			return about, nil, err
 		}
 		sums.entry(h)
 		if _, err := io.Copy(sums, r); err != nil {
-			return about, nil, fmt.Errorf("it is not a whole backup: %w", err)
+			return about, nil, fmt.Errorf("it is not a complete backup: %w", err)
 		}
 		sizes[name] = Size{Entries: size.Entries + 1, Bytes: size.Bytes + h.Size}
 	}
 }
 
-// mostAbout is the maximum size of the first and the last entry.
-const mostAbout = 1 << 20
+// maxDescription is the maximum size of the first and the last entry.
+const maxDescription = 1 << 20
 
 func readAbout(r *tree.Reader) (about Backup, err error) {
 	h, err := r.Next()
 	if err != nil || h.Name != firstEntry {
 		return about, errors.New("it is not a backup that `toskose volume backup` has made")
 	}
-	if err := json.NewDecoder(io.LimitReader(r, mostAbout)).Decode(&about); err != nil {
-		return about, fmt.Errorf("cannot read what it is: %w", err)
+	if err := json.NewDecoder(io.LimitReader(r, maxDescription)).Decode(&about); err != nil {
+		return about, fmt.Errorf("cannot read its description: %w", err)
 	}
 	if about.Format != format {
 		return about, fmt.Errorf("it has format %d, and this toskose reads %d", about.Format, format)
@@ -226,14 +226,14 @@ func readAbout(r *tree.Reader) (about Backup, err error) {
 
 func checkEnd(r *tree.Reader, sizes map[string]Size, sums digest) error {
 	var last end
-	if err := json.NewDecoder(io.LimitReader(r, mostAbout)).Decode(&last); err != nil {
-		return fmt.Errorf("it is not a whole backup: %w", err)
+	if err := json.NewDecoder(io.LimitReader(r, maxDescription)).Decode(&last); err != nil {
+		return fmt.Errorf("it is not a complete backup: %w", err)
 	}
 	if _, err := r.Next(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("it is not a whole backup: %w", errors.Join(err, tree.ErrCut))
+		return fmt.Errorf("it is not a complete backup: %w", errors.Join(err, tree.ErrCut))
 	}
 	if !maps.Equal(last.Volumes, sizes) || last.Digest != sums.sum() {
-		return errors.New("it was changed after it was made: what is in it is not what it says it has")
+		return errors.New("it was changed after it was made: its contents do not match its description")
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func checkEnd(r *tree.Reader, sizes map[string]Size, sums digest) error {
 func split(h *tar.Header) (volume string, entry *tar.Header, err error) {
 	volume, name, ok := strings.Cut(h.Name, "/")
 	if !ok {
-		return "", nil, fmt.Errorf("entry %q is of no volume of it", h.Name)
+		return "", nil, fmt.Errorf("entry %q belongs to none of its volumes", h.Name)
 	}
 	out := *h
 	out.Name = "./" + name

@@ -15,14 +15,11 @@ import (
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
-// Earlier is the outcome of an earlier restore whose command was killed, or "" if there was none.
-type Earlier = tree.Data
-
-// finishing is how long a program may take to exit after its command was interrupted: it finishes or undoes the restore.
-const finishing = 2 * time.Minute
+// finishTimeout is how long a program may take to exit after its command was interrupted: it finishes or undoes the restore.
+const finishTimeout = 2 * time.Minute
 
 // ErrUnknown is returned if a restore ended without reporting whether the volume has its old or new data.
-var ErrUnknown = errors.New("it is not known which data the volume has: any `toskose volume backup` or `restore` of it finishes or undoes the restore, and says which")
+var ErrUnknown = errors.New("it is not known which data the volume has: `toskose volume backup` or `restore` of it finishes or undoes the restore, and reports which")
 
 // notStarted is the error of a program that could not be started beside a volume.
 type notStarted struct{ error }
@@ -31,8 +28,8 @@ func (e notStarted) Unwrap() error { return e.error }
 
 // Load replaces the contents of a volume with the backup of the volume with the given name. Check must have accepted the file.
 // has is the data in the volume afterwards, and earlier the data left by an earlier restore whose command was killed. Load
-// calls told to report its progress. If ctx ends, Load returns once the restore is finished or undone.
-func Load(ctx context.Context, p Place, file io.ReadSeeker, name string, into Volume, told func(volume string, so Size)) (has, earlier tree.Data, err error) {
+// calls progress to report its progress. If ctx ends, Load returns once the restore is finished or undone.
+func Load(ctx context.Context, p Place, file io.ReadSeeker, name string, into Volume, progress func(volume string, so Size)) (has, earlier tree.Data, err error) {
 	l := &load{place: p, into: into}
 	if err := l.begin(ctx); err != nil {
 		return "", "", fmt.Errorf("cannot restore volume %q: %w", into.Name, err)
@@ -41,7 +38,7 @@ func Load(ctx context.Context, p Place, file io.ReadSeeker, name string, into Vo
 		return tree.Old, l.earlier, err
 	}
 	err = l.run(ctx, func(to io.Writer) error {
-		return feed(tree.NewReader(file), name, to, func(so Size) { told(into.Name, so) })
+		return feed(tree.NewReader(file), name, to, func(size Size) { progress(into.Name, size) })
 	})
 	if err != nil {
 		err = fmt.Errorf("cannot restore volume %q: %w", into.Name, err)
@@ -60,13 +57,13 @@ type load struct {
 	has, earlier tree.Data
 	left         bool          // the volume still contains the restore's folder
 	noted        error         // error of recording that the volume is restored
-	once         sync.Once     // closes said:
-	said         chan struct{} // has is known
+	once         sync.Once     // closes reported
+	reported     chan struct{} // closed when has is known
 }
 
 // begin records a token, or reuses the token of an interrupted restore.
 func (l *load) begin(ctx context.Context) (err error) {
-	l.said = make(chan struct{})
+	l.reported = make(chan struct{})
 	if l.note, err = l.place.Note(ctx, l.into); err != nil {
 		return err
 	}
@@ -89,7 +86,7 @@ func (l *load) run(ctx context.Context, feed func(io.Writer) error) error {
 	from, to := io.Pipe()
 	defer context.AfterFunc(ctx, func() {
 		to.CloseWithError(ctx.Err())
-		timer := time.AfterFunc(finishing, abort)
+		timer := time.AfterFunc(finishTimeout, abort)
 		context.AfterFunc(running, func() { timer.Stop() })
 	})()
 	ended := make(chan error, 1)
@@ -118,7 +115,7 @@ func (l *load) run(ctx context.Context, feed func(io.Writer) error) error {
 // confirm waits until the program has reported which data the volume has, and lets it exit.
 func (l *load) confirm(to *io.PipeWriter, ended <-chan error) error {
 	select {
-	case <-l.said:
+	case <-l.reported:
 		if l.noted == nil && l.has == tree.New {
 			if _, err := to.Write([]byte{'\n'}); err != nil { // it has exited, or the command was interrupted
 				l.left = true
@@ -160,18 +157,18 @@ func (l *load) take(r tree.Report) {
 	}
 	l.has, l.left = r.Has, r.Left
 	if r.Has == tree.New {
-		ctx, cancel := context.WithTimeout(context.Background(), tidying)
+		ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 		defer cancel()
 		l.note.Restored = true
 		l.noted = l.place.SetNote(ctx, l.into, l.note)
 	}
-	l.once.Do(func() { close(l.said) })
+	l.once.Do(func() { close(l.reported) })
 }
 
 // end removes the note, unless the volume still contains the restore's folder. If the program has not reported which data the
 // volume has, end runs the recovery program to find out.
 func (l *load) end(ctx context.Context, err error) error {
-	ctx, cancel := context.WithTimeout(ctx, finishing)
+	ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 	defer cancel()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,7 +217,7 @@ func recoverNoted(ctx context.Context, p Place, v Volume, n Note) (tree.Data, er
 	if n.Token != "" {
 		var out bytes.Buffer
 		err := p.Recover(ctx, v, n.Token, &out)
-		if err != nil && !errors.Is(err, ErrOlder) {
+		if err != nil && !errors.Is(err, errOlder) {
 			return "", err
 		}
 		for r, d := (tree.Report{}), json.NewDecoder(&out); d.Decode(&r) == nil; r = (tree.Report{}) {
@@ -233,7 +230,7 @@ func recoverNoted(ctx context.Context, p Place, v Volume, n Note) (tree.Data, er
 }
 
 // feed writes the entries of one volume of a backup as a separate tar stream.
-func feed(r *tree.Reader, name string, to io.Writer, told func(Size)) error {
+func feed(r *tree.Reader, name string, to io.Writer, progress func(Size)) error {
 	w, size := tar.NewWriter(to), Size{}
 	for {
 		h, err := r.Next()
@@ -261,6 +258,6 @@ func feed(r *tree.Reader, name string, to io.Writer, told func(Size)) error {
 			return err
 		}
 		size.Entries, size.Bytes = size.Entries+1, size.Bytes+h.Size
-		told(size)
+		progress(size)
 	}
 }

@@ -18,13 +18,13 @@ import (
 // An engine stores a Note in the labels of additional empty volumes, because labels cannot be changed. These volumes also have
 // the label of the application, so `undeploy --volumes` removes them.
 const (
-	LabelRestore  = "io.toskose.restore"  // the token
-	LabelRestored = "io.toskose.restored" // the volume has its new data
+	labelRestore  = "io.toskose.restore"  // the token
+	labelRestored = "io.toskose.restored" // the volume has its new data
 )
 
 // isNote reports whether a volume stores a note of these commands.
 func isNote(labels map[string]string) bool {
-	return labels[LabelRestore] != "" || labels[LabelRestored] != "" || labels[labelStopped] != ""
+	return labels[labelRestore] != "" || labels[labelRestored] != "" || labels[labelStopped] != ""
 }
 
 func noteName(v Volume) string     { return v.ID + ".toskose-restore" }
@@ -33,13 +33,13 @@ func restoredName(v Volume) string { return v.ID + ".toskose-restored" }
 func (e engine) Note(ctx context.Context, v Volume) (n Note, err error) {
 	token, err := e.docker.VolumeInspect(ctx, noteName(v))
 	if err == nil {
-		n.Token = token.Labels[LabelRestore]
+		n.Token = token.Labels[labelRestore]
 	} else if !errdefs.IsNotFound(err) {
 		return n, fmt.Errorf("cannot read the note of volume %q: %w", v.Name, err)
 	}
 	done, err := e.docker.VolumeInspect(ctx, restoredName(v))
 	if err == nil {
-		n.Restored = done.Labels[LabelRestored] != ""
+		n.Restored = done.Labels[labelRestored] != ""
 	} else if !errdefs.IsNotFound(err) {
 		return n, fmt.Errorf("cannot read the note of volume %q: %w", v.Name, err)
 	}
@@ -48,13 +48,13 @@ func (e engine) Note(ctx context.Context, v Volume) (n Note, err error) {
 
 // SetNote writes the token first and removes it first: whether the volume has its new data must be known while a token exists.
 func (e engine) SetNote(ctx context.Context, v Volume, n Note) error {
-	err := e.keep(ctx, noteName(v), LabelRestore, n.Token)
+	err := e.keep(ctx, noteName(v), labelRestore, n.Token)
 	restored := ""
 	if n.Restored {
 		restored = "true"
 	}
 	if err == nil {
-		err = e.keep(ctx, restoredName(v), LabelRestored, restored)
+		err = e.keep(ctx, restoredName(v), labelRestored, restored)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the note of volume %q: %w", v.Name, err)
@@ -81,7 +81,7 @@ const labelStopped = "io.toskose.stopped"
 func stoppedName(app, id string) string { return fmt.Sprintf("%s.toskose-stopped-%.12s", app, id) }
 
 func (e engine) Tidy(ctx context.Context) (started []string, err error) {
-	if err := RemoveContainers(ctx, e.docker, e.app); err != nil {
+	if err := removeContainers(ctx, e.docker, e.app); err != nil {
 		return nil, err
 	}
 	list, err := stoppedNotes(ctx, e.docker, e.app)
@@ -107,7 +107,7 @@ func (e engine) Tidy(ctx context.Context) (started []string, err error) {
 // RemoveLeft removes resources that killed commands left behind, when an application is undeployed. It keeps the notes of
 // restores, which belong to the application's volumes.
 func RemoveLeft(ctx context.Context, docker *client.Client, app string) error {
-	if err := RemoveContainers(ctx, docker, app); err != nil {
+	if err := removeContainers(ctx, docker, app); err != nil {
 		return err
 	}
 	list, err := stoppedNotes(ctx, docker, app)
@@ -133,14 +133,14 @@ func stoppedNotes(ctx context.Context, docker *client.Client, app string) ([]*vo
 	return list.Volumes, nil
 }
 
-// ending is how long a container may take to exit after its command was killed.
-const ending = 30 * time.Second
+// exitTimeout is how long a container may take to exit after its command was killed.
+const exitTimeout = 30 * time.Second
 
-// RemoveContainers removes the containers that killed commands left beside the volumes of an application. A container that
+// removeContainers removes the containers that killed commands left beside the volumes of an application. A container that
 // keeps running belongs to a live command.
-func RemoveContainers(ctx context.Context, docker *client.Client, app string) error {
+func removeContainers(ctx context.Context, docker *client.Client, app string) error {
 	list, err := docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(
-		filters.Arg("label", LabelCopies), filters.Arg("label", packager.LabelApp+"="+app),
+		filters.Arg("label", labelCopies), filters.Arg("label", packager.LabelApp+"="+app),
 	)})
 	if err != nil {
 		return fmt.Errorf("cannot list containers: %w", err)
@@ -156,18 +156,18 @@ func RemoveContainers(ctx context.Context, docker *client.Client, app string) er
 		}
 		err := docker.ContainerRemove(ctx, c.ID, container.RemoveOptions{})
 		if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) { // its command removes it
-			return fmt.Errorf("cannot remove the container beside volume %q: %w", c.Labels[LabelCopies], err)
+			return fmt.Errorf("cannot remove the container beside volume %q: %w", c.Labels[labelCopies], err)
 		}
 	}
 	return nil
 }
 
-// starting is how long a command may take to start a container after creating it.
-const starting = 5 * time.Second
+// startTimeout is how long a command may take to start a container after creating it.
+const startTimeout = 5 * time.Second
 
-// awaitStart waits until a container has started, at most for starting, and returns its state.
+// awaitStart waits until a container has started, at most for startTimeout, and returns its state.
 func awaitStart(ctx context.Context, docker *client.Client, id string) container.ContainerState {
-	ctx, cancel := context.WithTimeout(ctx, starting)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -188,7 +188,7 @@ func awaitStart(ctx context.Context, docker *client.Client, id string) container
 }
 
 func awaitEnd(ctx context.Context, docker *client.Client, c container.Summary) error {
-	waiting, cancel := context.WithTimeout(ctx, ending)
+	waiting, cancel := context.WithTimeout(ctx, exitTimeout)
 	defer cancel()
 	ends, failed := docker.ContainerWait(waiting, c.ID, container.WaitConditionNotRunning)
 	select {
@@ -202,8 +202,8 @@ func awaitEnd(ctx context.Context, docker *client.Client, c container.Summary) e
 			return ctx.Err()
 		}
 		if waiting.Err() == nil {
-			return fmt.Errorf("cannot wait for the container beside volume %q: %w", c.Labels[LabelCopies], err)
+			return fmt.Errorf("cannot wait for the container beside volume %q: %w", c.Labels[labelCopies], err)
 		}
-		return fmt.Errorf("another `toskose volume` copies volume %q: its container %.12s still runs", c.Labels[LabelCopies], c.ID)
+		return fmt.Errorf("another `toskose volume` copies volume %q: its container %.12s still runs", c.Labels[labelCopies], c.ID)
 	}
 }

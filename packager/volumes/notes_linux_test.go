@@ -40,7 +40,7 @@ func (f *leftEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && before == "containers":
 		var list []container.Summary
 		for id, state := range f.containers {
-			list = append(list, container.Summary{ID: id, State: state, Labels: map[string]string{LabelCopies: "shop_data", packager.LabelApp: "shop"}})
+			list = append(list, container.Summary{ID: id, State: state, Labels: map[string]string{labelCopies: "shop_data", packager.LabelApp: "shop"}})
 		}
 		slices.SortFunc(list, func(a, b container.Summary) int { return strings.Compare(a.ID, b.ID) })
 		_ = json.NewEncoder(w).Encode(list)

@@ -47,7 +47,7 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 	}
 	capabilities := values{"drop": []string{"ALL"}}
 	who := values{"seccompProfile": values{"type": "RuntimeDefault"}, "runAsUser": 0, "runAsGroup": 0}
-	if as, ok := nobodysRoot(users); ok {
+	if as, ok := nonRootSpec(users); ok {
 		who["runAsNonRoot"], who["runAsUser"] = true, as.Security.User
 		delete(who, "runAsGroup")
 		if as.Security.Group != nil {
@@ -75,12 +75,12 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 	}}
 	return values{
 		"apiVersion": "v1", "kind": "Pod", "spec": spec,
-		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", LabelCopies: v.ID, packager.LabelApp: app}},
+		"metadata": values{"name": name, "labels": values{"app.kubernetes.io/managed-by": "toskose", labelCopies: v.ID, packager.LabelApp: app}},
 	}
 }
 
-// nobodysRoot returns the pod specification of a container that mounts the volume, if none of those containers runs as root.
-func nobodysRoot(users []kubectl.Object) (as kubectl.PodSpec, ok bool) {
+// nonRootSpec returns the pod specification of a container that mounts the volume, if none of those containers runs as root.
+func nonRootSpec(users []kubectl.Object) (as kubectl.PodSpec, ok bool) {
 	for _, u := range users {
 		as = u.Spec.Template.Spec
 		if !as.Security.NonRoot || as.Security.User == nil {
@@ -109,16 +109,16 @@ func (c *cluster) beside(ctx context.Context, v Volume, p program, do func(pod s
 		if errors.Is(err, errOthers) {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
 		err = errors.Join(err, c.remove(ctx, name))
 	}()
 	err = c.Run(ctx, bytes.NewReader(manifest), nil, "create", "--filename", "-")
-	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Said, "AlreadyExists") {
-		return notStarted{fmt.Errorf("%w: pod %q does, and ends a minute after that", errOthers, name)}
+	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Output, "AlreadyExists") {
+		return notStarted{fmt.Errorf("%w: its pod is %q, which ends a minute after it", errOthers, name)}
 	}
 	if err != nil {
-		return notStarted{fmt.Errorf("cannot make a pod beside it: %w", err)}
+		return notStarted{fmt.Errorf("cannot create a pod for it: %w", err)}
 	}
 	if err := c.started(ctx, name); err != nil {
 		return notStarted{err}
@@ -182,13 +182,13 @@ func (c *cluster) late(ctx context.Context, pod, why string) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidying)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	events, failed := c.Objects(ctx, "get", "events", "--field-selector", "type=Warning,involvedObject.name="+pod)
 	if failed == nil && len(events) > 0 {
 		why = events[len(events)-1].Message // reading events may be forbidden
 	}
-	return fmt.Errorf("%w: %s", err, cmp.Or(why, "the cluster does not say why"))
+	return fmt.Errorf("%w: %s", err, cmp.Or(why, "the cluster gives no reason"))
 }
 
 // ended explains why a pod that should keep running has exited.
@@ -209,7 +209,7 @@ func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Rea
 		return ctx.Err()
 	}
 	if why := new(kubectl.Error); errors.As(err, &why) {
-		said, _, _ := strings.Cut(why.Said, "\ncommand terminated with exit code ")
+		said, _, _ := strings.Cut(why.Output, "\ncommand terminated with exit code ")
 		return explained(fmt.Errorf("its pod has failed (%w)", why.Err), said)
 	}
 	return err

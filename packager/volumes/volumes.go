@@ -80,8 +80,8 @@ const (
 	hasToken     = "TOSKOSE_VOLUME_TOKEN" //nolint:gosec // a variable's name, not a credential
 )
 
-// LabelCopies labels the containers and pods that run the program with the volume's ID.
-const LabelCopies = "io.toskose.copies"
+// labelCopies labels the containers and pods that run the program with the volume's ID.
+const labelCopies = "io.toskose.copies"
 
 const mounted = "/volume"
 
@@ -92,8 +92,8 @@ var (
 	toLoad = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETFCAP"}
 )
 
-// ErrOlder is returned if the manager's image is of an earlier release whose program lacks a feature.
-var ErrOlder = errors.New("the application's manager is of an older toskose")
+// errOlder is returned if the manager's image is of an earlier release whose program lacks a feature.
+var errOlder = errors.New("the application's manager is of an older toskose")
 
 // ErrNone is returned if an application has no volumes.
 var ErrNone = errors.New("it has no volumes")
@@ -110,7 +110,7 @@ func Choose(all []Volume, names []string) ([]Volume, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(v Volume) bool { return v.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("it has no volume %q; there are %s", name, strings.Join(namesOf(all), ", "))
+			return nil, fmt.Errorf("it has no volume %q; it has %s", name, strings.Join(namesOf(all), ", "))
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -126,17 +126,17 @@ func namesOf(all []Volume) []string {
 }
 
 // explained adds the program's output to the error of running it.
-func explained(err error, said string) error {
-	said = strings.TrimSpace(said)
+func explained(err error, output string) error {
+	output = strings.TrimSpace(output)
 	switch {
 	case err == nil:
 		return nil
-	case strings.Contains(said, "it is `volume tar FOLDER`"):
-		return ErrOlder
-	case strings.Contains(said, "usage:") || strings.HasPrefix(said, "Usage"):
+	case strings.Contains(output, "it is `volume tar FOLDER`"):
+		return errOlder
+	case strings.Contains(output, "usage:") || strings.HasPrefix(output, "Usage"):
 		return errors.New("the application's manager is of an older toskose, which cannot copy volumes: package and deploy the application again")
-	case said != "":
-		return fmt.Errorf("%w: %s", err, strings.TrimPrefix(said, "toskose-manager: "))
+	case output != "":
+		return fmt.Errorf("%w: %s", err, strings.TrimPrefix(output, "toskose-manager: "))
 	}
 	return err
 }

@@ -1,6 +1,5 @@
 // Command benchpackager measures how fast toskose packages: Thinking's
-// manifests and contexts, its images by each builder beside docker build, a
-// wide archive and a large one. It prints a table, each line with its goal, and
+// manifests and contexts, its images, a wide archive and a large one. It prints a table, each line with its goal, and
 // exits with 1 where one is missed. What needs an engine is left out, and said,
 // where there is none with the base image.
 //
@@ -19,8 +18,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // base is the base image of Thinking's toskosed containers.
@@ -153,22 +150,4 @@ func (b *bench) repeat(ctx context.Context, before func(context.Context) error, 
 		r.took, r.memory = append(r.took, took), max(r.memory, memory)
 	}
 	return r, nil
-}
-
-// buildAll has docker build contexts at the same time.
-func (b *bench) buildAll(ctx context.Context, contexts string) (time.Duration, error) {
-	began := time.Now()
-	group, ctx := errgroup.WithContext(ctx)
-	for name, image := range images {
-		group.Go(func() error {
-			cmd := exec.CommandContext(ctx, "docker", "build", "-q", "-t", image, filepath.Join(contexts, name))
-			cmd.Env = append(os.Environ(), "DOCKER_BUILDKIT=0") // the builder of every engine, as toskose has it
-			if text, err := cmd.CombinedOutput(); err != nil {
-				return fmt.Errorf("%s: %w\n%s", cmd, err, text)
-			}
-			return nil
-		})
-	}
-	err := group.Wait()
-	return time.Since(began), err
 }

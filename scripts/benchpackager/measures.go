@@ -34,9 +34,8 @@ const memoryLimit = 200e6
 
 var measures = []measure{
 	{"Thinking: manifests and contexts from the CSAR", true, contexts},
-	{"Thinking: three images by --builder direct", true, direct},
+	{"Thinking: three images to an engine", true, toEngine},
 	{"Thinking: the same again", true, again},
-	{"Thinking: three images by --builder docker", true, byDocker},
 	{"500 nodes: images to an OCI layout", false, wide},
 	{"2 GB of artifacts: images to an OCI layout", false, large},
 }
@@ -47,9 +46,9 @@ func contexts(ctx context.Context, b *bench) (result, error) {
 	return r, err
 }
 
-func direct(ctx context.Context, b *bench) (result, error) {
+func toEngine(ctx context.Context, b *bench) (result, error) {
 	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run reports the error
-	r, err := b.repeat(ctx, removeImages, b.thinking(), "--builder", "direct")
+	r, err := b.repeat(ctx, removeImages, b.thinking())
 	if err != nil {
 		return r, err
 	}
@@ -60,41 +59,10 @@ func direct(ctx context.Context, b *bench) (result, error) {
 
 func again(ctx context.Context, b *bench) (result, error) {
 	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run reports the error
-	if _, _, err := b.pack(ctx, b.thinking(), "--builder", "direct"); err != nil {
+	if _, _, err := b.pack(ctx, b.thinking()); err != nil {
 		return result{}, err
 	}
-	return b.repeat(ctx, nil, b.thinking(), "--builder", "direct")
-}
-
-// byDocker takes turns with docker build of the same Dockerfiles.
-func byDocker(ctx context.Context, b *bench) (result, error) {
-	defer func() { _ = removeImages(context.WithoutCancel(ctx)) }() // the next run reports the error
-	dir := filepath.Join(b.dir, "contexts")
-	if _, _, err := b.pack(ctx, b.thinking(), "--contexts", dir); err != nil {
-		return result{}, err
-	}
-	var r, theirs result
-	for range b.runs {
-		if err := removeImages(ctx); err != nil {
-			return r, err
-		}
-		took, err := b.buildAll(ctx, dir)
-		if err != nil {
-			return r, err
-		}
-		theirs.took = append(theirs.took, took)
-		if err := removeImages(ctx); err != nil {
-			return r, err
-		}
-		took, memory, err := b.pack(ctx, b.thinking())
-		if err != nil {
-			return r, err
-		}
-		r.took, r.memory = append(r.took, took), max(r.memory, memory)
-	}
-	b.print("Thinking: the same Dockerfiles by docker build, in parallel", theirs)
-	r.goal = theirs.took[len(theirs.took)/2] * 11 / 10 // allows for the variation between runs
-	return r, nil
+	return b.repeat(ctx, nil, b.thinking())
 }
 
 func wide(ctx context.Context, b *bench) (result, error) { return b.toLayout(ctx, b.wide()) }
@@ -102,7 +70,7 @@ func wide(ctx context.Context, b *bench) (result, error) { return b.toLayout(ctx
 func large(ctx context.Context, b *bench) (result, error) { return b.toLayout(ctx, b.large()) }
 
 func (b *bench) toLayout(ctx context.Context, archive string) (result, error) {
-	took, memory, err := b.pack(ctx, archive, "--builder", "direct", "--base-images", "oci:"+b.baseLayout(), "--output-images", "oci:images")
+	took, memory, err := b.pack(ctx, archive, "--base-images", "oci:"+b.baseLayout(), "--output-images", "oci:images")
 	return result{took: []time.Duration{took}, memory: memory, limit: memoryLimit}, err
 }
 

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
 // Chosen is the manager that a command uses.
 type Chosen struct {
-	endpoint.Access
+	backend.Access
 	Source string // for display: a folder or a context
 }
 
@@ -125,7 +125,7 @@ func Undeployed(environ []string, dir string) error {
 // it contains a packaged application, or the folder of the context that the environment names or
 // that is in use.
 func Folder(environ []string) (string, error) {
-	if _, err := endpoint.Of("."); err == nil {
+	if _, err := backend.AccessOf("."); err == nil {
 		return ".", nil
 	}
 	store, err := Find(environ)

@@ -17,7 +17,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
 // Context defines access to a manager.
@@ -40,9 +40,9 @@ type Context struct {
 }
 
 // Access returns the manager's address and the credentials for it.
-func (c Context) Access() (at endpoint.Access, err error) {
+func (c Context) Access() (at backend.Access, err error) {
 	if c.Dir != "" {
-		if at, err = endpoint.Of(c.Dir); err != nil {
+		if at, err = backend.AccessOf(c.Dir); err != nil {
 			return at, err
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/packager/endpoint"
+	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
 // Commands returns the commands of a process with the given environment. They print to streams;
@@ -69,7 +69,7 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 }
 
 // shown names the credential of a request.
-func shown(at endpoint.Access) string {
+func shown(at backend.Access) string {
 	switch {
 	case at.TokenFile != "":
 		return "token"
@@ -81,7 +81,7 @@ func shown(at endpoint.Access) string {
 }
 
 // ClientOf returns a client of a manager.
-func ClientOf(at endpoint.Access) (*client.Client, error) {
+func ClientOf(at backend.Access) (*client.Client, error) {
 	config, err := at.TLS()
 	opts := client.Options{Address: at.Address, User: at.User, Password: at.Password, TLS: config}
 	if at.TokenFile != "" {

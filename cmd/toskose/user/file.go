@@ -11,7 +11,6 @@ import (
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
-	"github.com/toskose/toskose/packager/mounted"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -121,7 +120,7 @@ func (s *session) refresh() error {
 	if err != nil {
 		return err
 	}
-	return mounted.Refresh(s.mounted, info.App, dir)
+	return compose.RefreshMounted(s.mounted, info.App, dir)
 }
 
 // open opens the file to be changed. One of the user's own is made.

@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/user"
 	"github.com/toskose/toskose/manager/access"
-	"github.com/toskose/toskose/packager/mounted"
+	"github.com/toskose/toskose/packager/compose"
 )
 
 // toskose runs `toskose user` with words, and returns what it printed.
@@ -55,7 +55,7 @@ func application(t *testing.T) (dir string) {
 func TestUsersComeChangeAndGo(t *testing.T) {
 	t.Parallel()
 	dir, root := application(t), t.TempDir()
-	if _, err := mounted.Of(root, "engine", "shop").Take(dir, false); err != nil {
+	if _, err := compose.MountedSecretsOf(root, "engine", "shop").Update(dir, false); err != nil {
 		t.Fatal(err)
 	}
 	copies, err := filepath.Glob(filepath.Join(root, "*", "shop", "secrets", "manager-users"))

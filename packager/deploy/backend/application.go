@@ -8,12 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/toskose/toskose/packager/endpoint"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Application is the state that deploying shares with a back-end.
+// Application is the state that deploying shares with a platform.
 type Application struct {
 	Info     output.Info
 	Dir      string      // the folder that toskose packaged; may be empty if Named
@@ -47,7 +46,7 @@ func (a *Application) Get(ctx context.Context, url, user, password string) (code
 		req.SetBasicAuth(user, password)
 	}
 	if a.http == nil {
-		if a.http, err = endpoint.Client(a.Dir, a.Info); err != nil {
+		if a.http, err = managerClient(a.Dir, a.Info); err != nil {
 			return 0, nil, err
 		}
 	}

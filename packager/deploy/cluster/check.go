@@ -9,8 +9,16 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Check returns an error if external secrets of the folder do not exist.
+// Check returns an error if external secrets of the folder do not exist, or if objects in the namespace belong to others.
 func (c *Cluster) Check(ctx context.Context) error {
+	if err := c.checkSecrets(ctx); err != nil {
+		return err
+	}
+	return c.checkOwners(ctx)
+}
+
+// checkSecrets returns an error if external secrets do not exist.
+func (c *Cluster) checkSecrets(ctx context.Context) error {
 	if len(c.info.External) == 0 {
 		return nil
 	}
@@ -25,9 +33,9 @@ func (c *Cluster) Check(ctx context.Context) error {
 		"kubectl --namespace "+c.info.Namespace+" create secret generic %s --from-file=KEY=FILE")
 }
 
-// Others returns an error if the namespace contains objects of the manifests that do not belong to the application: deploying
+// checkOwners returns an error if the namespace contains objects of the manifests that do not belong to the application: deploying
 // would change them, and undeploying would remove them.
-func (c *Cluster) Others(ctx context.Context) error {
+func (c *Cluster) checkOwners(ctx context.Context) error {
 	found, err := c.all.Objects(ctx, "get", "--kustomize", c.Dir, "--ignore-not-found")
 	if err != nil {
 		return err
@@ -38,9 +46,9 @@ func (c *Cluster) Others(ctx context.Context) error {
 		if ours || o.Kind == "Namespace" && app == "" { // the namespace was created for the application
 			continue
 		}
-		whose := "toskose has not made it"
+		whose := "toskose has not created it"
 		if app != "" {
-			whose = fmt.Sprintf("it is application %q's", app)
+			whose = fmt.Sprintf("it belongs to application %q", app)
 		}
 		problems = append(problems, fmt.Errorf("namespace %q has a %s %q already, and %s: package it for another namespace, with --namespace or --name",
 			c.info.Namespace, strings.ToLower(o.Kind), o.Metadata.Name, whose))

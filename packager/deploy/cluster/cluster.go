@@ -39,10 +39,8 @@ const (
 	volumeKinds   = "persistentvolumeclaims"
 )
 
-// answering is the timeout of the first request to the cluster.
-const answering = 20 * time.Second
-
-var _ backend.Backend = (*Cluster)(nil)
+// connectTimeout is the timeout of the first request to the cluster.
+const connectTimeout = 20 * time.Second
 
 // Open connects to the cluster of a kubectl context; empty: the current context.
 func Open(ctx context.Context, app *backend.Application, info kubernetes.Info, kubectx string) (*Cluster, error) {
@@ -69,7 +67,7 @@ func (c *Cluster) Lock(first bool) lock.Store {
 }
 
 func (c *Cluster) reachable(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer in %s", connectTimeout))
 	defer cancel()
 	_, err := c.all.Output(ctx, "version", "--output", "json")
 	if errors.Is(err, exec.ErrNotFound) {
@@ -86,16 +84,16 @@ func (c *Cluster) list(ctx context.Context, kinds string) ([]string, error) {
 	return c.in.Names(ctx, kinds, "--selector", c.info.Selector)
 }
 
-// Before looks for the application, and records its pods: their earlier failures do not count for this deployment.
-func (c *Cluster) Before(ctx context.Context) (backend.Earlier, error) {
+// Existing looks for the application, and records its pods: their earlier failures do not count for this deployment.
+func (c *Cluster) Existing(ctx context.Context) (backend.Existing, error) {
 	running, err := c.list(ctx, workloadKinds)
 	if err != nil {
-		return backend.Earlier{}, err
+		return backend.Existing{}, err
 	}
 	if len(running) > 0 {
-		r, err := c.look(ctx)
+		r, err := c.observe(ctx)
 		if err != nil {
-			return backend.Earlier{}, err
+			return backend.Existing{}, err
 		}
 		c.past = map[string]bool{}
 		for _, p := range r.pods {
@@ -103,11 +101,16 @@ func (c *Cluster) Before(ctx context.Context) (backend.Earlier, error) {
 		}
 	}
 	volumes, err := c.list(ctx, volumeKinds)
-	return backend.Earlier{Running: len(running) > 0, Data: len(volumes) > 0}, err
+	return backend.Existing{Running: len(running) > 0, Data: len(volumes) > 0}, err
 }
 
-// Up applies the manifests and removes objects that only an earlier version of the application had.
-func (c *Cluster) Up(ctx context.Context, log release.Log) error {
+// Apply applies the manifests and removes objects that only an earlier version of the application had. The manager notices new
+// pods itself, so Apply reports no node as renewed.
+func (c *Cluster) Apply(ctx context.Context, log release.Log) (renewed map[string]bool, err error) {
+	return nil, c.apply(ctx, log)
+}
+
+func (c *Cluster) apply(ctx context.Context, log release.Log) error {
 	if err := c.Record(ctx, log); err != nil {
 		return err
 	}
@@ -136,9 +139,9 @@ func (c *Cluster) Up(ctx context.Context, log release.Log) error {
 	return c.prune(ctx, runningKinds)
 }
 
-// Settle removes outdated secrets. They stay until all units answer, because a container that is being replaced may restart
+// CleanUp removes outdated secrets. They stay until all units answer, because a container that is being replaced may restart
 // once more.
-func (c *Cluster) Settle(ctx context.Context) error { return c.prune(ctx, secretKinds) }
+func (c *Cluster) CleanUp(ctx context.Context) error { return c.prune(ctx, secretKinds) }
 
 func (c *Cluster) prune(ctx context.Context, kinds string) error {
 	all, err := c.list(ctx, kinds)
@@ -159,7 +162,7 @@ func (c *Cluster) prune(ctx context.Context, kinds string) error {
 }
 
 // Down removes the application except for its volumes, and waits until it is removed.
-func (c *Cluster) Down(ctx context.Context) error {
+func (c *Cluster) Down(ctx context.Context, _ release.Log) error {
 	if err := volumes.RemovePods(ctx, c.in, c.Info.App); err != nil {
 		return err
 	}
@@ -169,12 +172,12 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return c.removeNamespace(ctx)
 }
 
-// Elsewhere lists the resources that stay on the cluster's machines.
-func (c *Cluster) Elsewhere(_ context.Context, gone backend.Removal) ([]string, error) {
-	if !gone.Images {
+// RemoteResources lists the resources that stay on the cluster's machines.
+func (c *Cluster) RemoteResources(_ context.Context, removal backend.Removal) ([]string, error) {
+	if !removal.Images {
 		return nil, nil
 	}
-	return []string{"images stay on the machines of the cluster, which remove what they do not use when they need the room"}, nil
+	return []string{"images stay on the machines of the cluster, which remove unused images when they need the space"}, nil
 }
 
 // RemoveDocuments does nothing: the documents that units store are removed with their pods.
@@ -200,7 +203,7 @@ func (c *Cluster) RemoveVolumes(ctx context.Context) error {
 func (c *Cluster) remove(ctx context.Context, kinds string) error {
 	err := c.in.Run(ctx, nil, nil, "delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait")
 	if ctx.Err() != nil {
-		return fmt.Errorf("not all of it is gone: %w", ctx.Err())
+		return fmt.Errorf("not everything is removed: %w", ctx.Err())
 	}
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/endpoint"
 )
 
 // Host returns the address of the manager's forwarded port. A port is forwarded to one pod; Host forwards it again if that pod
@@ -17,7 +16,7 @@ func (c *Cluster) Host(ctx context.Context) (string, error) {
 		return c.port.Address, nil
 	}
 	c.Close()
-	r, err := c.look(ctx)
+	r, err := c.observe(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -64,6 +63,6 @@ func (c *Cluster) Close() {
 func (c *Cluster) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, backend.Patience)
 	defer cancel()
-	code, _, err := c.Get(ctx, endpoint.URL(c.Info, c.port.Address)+"/healthz", "", "")
+	code, _, err := c.Get(ctx, backend.ManagerURL(c.Info, c.port.Address)+"/healthz", "", "")
 	return err == nil && code == http.StatusOK
 }

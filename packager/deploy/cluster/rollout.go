@@ -19,9 +19,9 @@ type rollout struct {
 	manager string          // name of the manager's workload
 }
 
-// look returns the current objects of the application. Events are only shown to users; missing permission to read them is not
+// observe returns the current objects of the application. Events are only shown to users; missing permission to read them is not
 // an error.
-func (c *Cluster) look(ctx context.Context) (rollout, error) {
+func (c *Cluster) observe(ctx context.Context) (rollout, error) {
 	r := rollout{past: c.past, manager: c.info.Manager.Service}
 	all, err := c.in.Objects(ctx, "get", workloadKinds+",pods,"+volumeKinds, "--selector", c.info.Selector)
 	if err != nil {
@@ -45,13 +45,13 @@ func (c *Cluster) look(ctx context.Context) (rollout, error) {
 
 // Failures returns the workloads that are not complete, or may fail again.
 func (c *Cluster) Failures(ctx context.Context) ([]backend.Failure, error) {
-	r, err := c.look(ctx)
-	return append(r.failures(), r.unproven()...), err
+	r, err := c.observe(ctx)
+	return append(r.failures(), r.justStarted()...), err
 }
 
-// unproven returns the workloads that were started so recently that they may still exit: without a probe, a container is ready
+// justStarted returns the workloads that were started so recently that they may still exit: without a probe, a container is ready
 // at once.
-func (r rollout) unproven() []backend.Failure {
+func (r rollout) justStarted() []backend.Failure {
 	var out []backend.Failure
 	for _, w := range r.workloads {
 		if complete(w) && slices.ContainsFunc(r.podsOf(w.Workload()), isYoungPod) {
@@ -312,7 +312,7 @@ func (r rollout) silent(node string) (kubectl.Object, bool) {
 
 // Logs returns the end of a workload's container log, from before its last restart if there was one.
 func (c *Cluster) Logs(ctx context.Context, f backend.Failure) (string, error) {
-	r, err := c.look(ctx)
+	r, err := c.observe(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -255,7 +255,7 @@ func testWhatHasNoProbeHasToRunForAMoment(t *testing.T) {
 	} {
 		running := pod(fmt.Sprintf(`{"name": "store", "ready": true, "state": {"running": {"startedAt": %q}}}`, tt.since.Format(time.RFC3339Nano)), "")
 		running = strings.Replace(running, `"status": {`, `"spec": {"containers": [{"name": "store"`+tt.probe+`}]}, "status": {`, 1)
-		if diff := cmp.Diff(tt.want, rolledOut(t, tt.workload+running).unproven()); diff != "" {
+		if diff := cmp.Diff(tt.want, rolledOut(t, tt.workload+running).justStarted()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/kubernetes"
+	"github.com/toskose/toskose/packager/output"
 )
 
 // Secrets reads the secrets' annotations in the namespace. It does not read their values.
 func (c *Cluster) Secrets(ctx context.Context) (backend.Suffixes, error) {
-	column := `{range .items[*]}{.metadata.annotations.` + strings.ReplaceAll(kubernetes.SecretAnnotation, ".", `\.`) + `}{"\n"}{end}`
+	column := `{range .items[*]}{.metadata.annotations.` + strings.ReplaceAll(output.SecretAnnotation, ".", `\.`) + `}{"\n"}{end}`
 	out, err := c.in.Output(ctx, "get", secretKinds, "--selector", c.info.Selector, "--output", "jsonpath="+column)
 	if err != nil {
 		return nil, err
@@ -30,9 +30,9 @@ func (c *Cluster) Secrets(ctx context.Context) (backend.Suffixes, error) {
 	return all, nil
 }
 
-// Publish applies only the Secrets of the folder. Their names do not change, and pods see the new values after the kubelet's
+// PublishSecrets applies only the Secrets of the folder. Their names do not change, and pods see the new values after the kubelet's
 // next sync, within about a minute.
-func (c *Cluster) Publish(ctx context.Context) error {
+func (c *Cluster) PublishSecrets(ctx context.Context) error {
 	all, err := c.all.Output(ctx, "kustomize", c.Dir)
 	if err != nil {
 		return err

@@ -64,12 +64,12 @@ func (e *Engine) Containers(ctx context.Context, label string) ([]container.Summ
 	return list, nil
 }
 
-// Earlier looks for the application on the engine.
-func (e *Engine) Earlier(ctx context.Context, label string) (backend.Earlier, error) {
+// Existing looks for the application on the engine.
+func (e *Engine) Existing(ctx context.Context, label string) (backend.Existing, error) {
 	containers, err := e.Containers(ctx, label)
 	if err != nil {
-		return backend.Earlier{}, err
+		return backend.Existing{}, err
 	}
 	volumes, documents, err := e.Volumes(ctx)
-	return backend.Earlier{Running: len(containers) > 0, Data: len(volumes) > 0, Documents: len(documents) > 0}, err
+	return backend.Existing{Running: len(containers) > 0, Data: len(volumes) > 0, Documents: len(documents) > 0}, err
 }

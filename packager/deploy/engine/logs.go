@@ -7,8 +7,8 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 )
 
-// Endless is the failure of a service whose containers exit with 0 and are restarted every time.
-const Endless = "ends, and is started again and again; what is to end wants another restart_policy.condition in toskose.yml"
+// EndlessRestarts is the failure of a service whose containers exit with 0 and are restarted every time.
+const EndlessRestarts = "exits successfully and is restarted every time; a container that is expected to exit needs another restart_policy.condition in toskose.yml"
 
 // ReadLog reads a log stream of the engine to its end.
 func ReadLog(r io.ReadCloser) (string, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/toskose/toskose/packager"
 )
 
-// probing is how long the engine may take to create and remove a container.
-const probing = 30 * time.Second
+// probeTimeout is how long the engine may take to create and remove a container.
+const probeTimeout = 30 * time.Second
 
 // Sees reports whether a path exists on the engine's machine: the engine refuses to create a container with a bind mount of a
 // missing path. The error means that the check failed.
@@ -25,7 +25,7 @@ func (e *Engine) Sees(ctx context.Context, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probing) // an interrupted check leaves no container behind
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // an interrupted check leaves no container behind
 	defer cancel()
 	if err := e.RemoveProbe(ctx); err != nil {
 		return false, err

@@ -35,9 +35,9 @@ func unnamedOf(list []container.Summary) []unnamedVolume {
 	return all
 }
 
-// TakenDown records the unnamed volumes of containers that are about to be removed: afterwards the engine no longer links the
+// RecordUnnamedVolumes records the unnamed volumes of containers that are about to be removed: afterwards the engine no longer links the
 // volumes to the application.
-func (e *Engine) TakenDown(list []container.Summary) {
+func (e *Engine) RecordUnnamedVolumes(list []container.Summary) {
 	e.unnamed = append(e.unnamed, unnamedOf(list)...)
 }
 
@@ -60,11 +60,11 @@ func (e *Engine) Volumes(ctx context.Context) (own, documents []*volume.Volume, 
 	return own, documents, nil
 }
 
-// letGo is how long the engine may take to release the volumes of a container that it no longer lists.
-const letGo = 10 * time.Second
+// releaseTimeout is how long the engine may take to release the volumes of a container that it no longer lists.
+const releaseTimeout = 10 * time.Second
 
 func (e *Engine) removeVolume(ctx context.Context, name string) error {
-	for deadline := time.Now().Add(letGo); ; {
+	for deadline := time.Now().Add(releaseTimeout); ; {
 		err := e.Docker.VolumeRemove(ctx, name, false)
 		if !errdefs.IsConflict(err) || time.Now().After(deadline) {
 			return err

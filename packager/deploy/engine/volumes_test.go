@@ -74,7 +74,7 @@ func TestVolumesThatImagesAskForGoWithTheOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.TakenDown(list)
+	e.RecordUnnamedVolumes(list)
 	if err := e.RemoveVolumes(t.Context()); err != nil || !slices.Equal(removed, []string{id}) {
 		t.Errorf("removed %q: %v", removed, err)
 	}
@@ -92,7 +92,7 @@ func TestAnEngineSaysWhatWasThereBefore(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"Volumes": [{"Name": "shop_api-documents", "Labels": {"io.toskose.documents": "api"}}]}`)
 	})
-	if before, err := e.Earlier(t.Context(), compose.LabelProject+"=shop"); err != nil || before != (backend.Earlier{Documents: true}) {
+	if before, err := e.Existing(t.Context(), compose.LabelProject+"=shop"); err != nil || before != (backend.Existing{Documents: true}) {
 		t.Errorf("%+v, %v", before, err)
 	}
 }

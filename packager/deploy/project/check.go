@@ -11,8 +11,17 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-// Check returns an error for a folder that was packaged only for a swarm.
-func (p *Project) Check(context.Context) error {
+// Check returns an error if the folder cannot be deployed with Compose, or if a resource of the project belongs to another
+// application.
+func (p *Project) Check(ctx context.Context) error {
+	if err := p.checkFolder(); err != nil {
+		return err
+	}
+	return p.Conflicts(ctx, false)
+}
+
+// checkFolder returns an error for a folder that was packaged only for a swarm, or whose manager would be unreachable.
+func (p *Project) checkFolder() error {
 	if len(p.Info.External) > 0 {
 		return errors.New("its secrets are a swarm's (--secrets external), and the engine is not in a swarm: " +
 			"`docker swarm init` makes one, or package it with --secrets generated")
@@ -31,6 +40,3 @@ func (p *Project) Check(context.Context) error {
 func thisMachine(host string) bool {
 	return host == config.LocalName || config.IsLoopback(host)
 }
-
-// Others returns an error if a resource of the project belongs to another application.
-func (p *Project) Others(ctx context.Context) error { return p.Conflicts(ctx, false) }

@@ -43,7 +43,7 @@ func failureOf(state *container.State, restarts int) backend.Failure {
 	started, _ := time.Parse(time.RFC3339Nano, state.StartedAt) // the format of the engine
 	switch ended := state.Status; {
 	case ended == container.StateRestarting && state.ExitCode == 0 && state.Error == "":
-		f.Why = engine.Endless
+		f.Why = engine.EndlessRestarts
 	case ended == container.StateRestarting || ended == container.StateExited || ended == container.StateDead:
 		if state.ExitCode != 0 || state.Error != "" { // otherwise it has finished its work
 			f.Why = fmt.Sprintf("%s with code %d", ended, state.ExitCode)

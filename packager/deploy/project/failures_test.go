@@ -37,7 +37,7 @@ func testWhatAnEngineSaysOfAContainer(t *testing.T) {
 		"the engine's clock is ahead": {state: container.State{Status: "running", StartedAt: ago(-time.Hour)}},
 		"is unhealthy":                {state: container.State{Status: "running", StartedAt: long, Health: health("unhealthy")}, want: backend.Failure{Why: "unhealthy"}},
 		"is restarted":                {state: container.State{Status: "restarting", StartedAt: now, ExitCode: 1}, restarts: 2, want: backend.Failure{Why: "restarting with code 1", Times: 2}},
-		"ends without an error":       {state: container.State{Status: "restarting", StartedAt: now}, restarts: 2, want: backend.Failure{Why: engine.Endless, Times: 2}},
+		"ends without an error":       {state: container.State{Status: "restarting", StartedAt: now}, restarts: 2, want: backend.Failure{Why: engine.EndlessRestarts, Times: 2}},
 		"was restarted just now":      {state: container.State{Status: "running", StartedAt: now}, restarts: 2, want: backend.Failure{Why: "restarted 2 times", Times: 2}},
 		"was restarted long ago":      {state: container.State{Status: "running", StartedAt: long}, restarts: 2},
 		"has failed":                  {state: container.State{Status: "exited", StartedAt: long, ExitCode: 7}, want: backend.Failure{Why: "exited with code 7"}},

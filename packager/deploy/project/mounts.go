@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/packager/mounted"
+	"github.com/toskose/toskose/packager/compose"
 )
 
 // mounted returns the secrets that the application's containers mount, or false if no common folder is configured and each
 // application mounts its own folder.
-func (p *Project) mounted() (mounted.Secrets, bool) {
-	return mounted.Of(p.root, p.System.ID, p.Info.App), p.root != ""
+func (p *Project) mounted() (compose.MountedSecrets, bool) {
+	return compose.MountedSecretsOf(p.root, p.System.ID, p.Info.App), p.root != ""
 }
 
 // mounts copies the folder's secrets to the place from which the application's containers mount them, and returns the Compose
@@ -25,7 +25,7 @@ func (p *Project) mounts(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	own := os.Geteuid() == 0 && !p.mapsUsers()
-	file, err := secrets.Take(p.Dir, own)
+	file, err := secrets.Update(p.Dir, own)
 	if err != nil {
 		return nil, err
 	}
@@ -43,23 +43,23 @@ func (p *Project) mapsUsers() bool {
 }
 
 // sees reports whether the engine and this process see the same files at the secrets' path.
-func (p *Project) sees(ctx context.Context, secrets mounted.Secrets) bool {
-	return secrets.Seen(func(path string) bool {
+func (p *Project) sees(ctx context.Context, secrets compose.MountedSecrets) bool {
+	return secrets.VisibleTo(func(path string) bool {
 		seen, err := p.Sees(ctx, path)
 		return seen && err == nil
 	})
 }
 
-// Settle removes secrets that no container mounts any more.
-func (p *Project) Settle(context.Context) error {
+// CleanUp removes secrets that no container mounts any more.
+func (p *Project) CleanUp(context.Context) error {
 	if secrets, ok := p.mounted(); ok {
-		return secrets.Tidy(p.Dir)
+		return secrets.RemoveUnused(p.Dir)
 	}
 	return nil
 }
 
-// Publish makes the folder's current secrets visible to the containers.
-func (p *Project) Publish(context.Context) error {
+// PublishSecrets makes the folder's current secrets visible to the containers.
+func (p *Project) PublishSecrets(context.Context) error {
 	if secrets, ok := p.mounted(); ok {
 		return secrets.Follow(p.Dir)
 	}

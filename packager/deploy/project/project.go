@@ -25,14 +25,8 @@ type Project struct {
 	label string // selects its containers
 	root  string // folder from which containers mount the secrets of all applications; empty: their own folders
 
-	past, now containers // containers before and after this deployment
+	now containers // the containers after this deployment
 }
-
-var _ interface {
-	backend.Backend
-	backend.Noter
-	backend.Renewer
-} = (*Project)(nil)
 
 // Of returns an engine's application. Its containers mount secrets below the given folder; empty: in their own folder.
 func Of(e *engine.Engine, mounted string) *Project {
@@ -45,9 +39,9 @@ func (p *Project) Name() string { return "on one engine, by Compose" }
 // Lock returns the lock store of the engine.
 func (p *Project) Lock(bool) lock.Store { return lock.OnEngine(p.Docker, p.Info.App) }
 
-// Before looks for the application on the engine.
-func (p *Project) Before(ctx context.Context) (backend.Earlier, error) {
-	return p.Earlier(ctx, p.label)
+// Existing looks for the application on the engine.
+func (p *Project) Existing(ctx context.Context) (backend.Existing, error) {
+	return p.Engine.Existing(ctx, p.label)
 }
 
 // Host returns the published address of the manager.
@@ -75,28 +69,29 @@ func (p *Project) compose(ctx context.Context, files []string, args ...string) (
 	return slices.Concat(words, files, args), nil
 }
 
-// Up makes Compose replace the containers whose configuration changed.
-func (p *Project) Up(ctx context.Context, log release.Log) (err error) {
-	if p.past, err = p.list(ctx); err != nil {
-		return fmt.Errorf("%w; %w", err, backend.ErrUntouched)
-	}
-	if err := p.Note(log); err != nil {
-		_ = p.Note(p.Log) // restores the log in the folders that were already written
-		return fmt.Errorf("%w; %w", err, backend.ErrUntouched)
-	}
-	words, err := p.bringing(ctx)
+// Apply makes Compose replace the containers whose configuration changed. It returns the nodes whose containers were all replaced.
+func (p *Project) Apply(ctx context.Context, log release.Log) (renewed map[string]bool, err error) {
+	before, err := p.list(ctx)
 	if err != nil {
-		return fmt.Errorf("%w; %w", errors.Join(err, p.Note(p.Log)), backend.ErrUntouched)
+		return nil, fmt.Errorf("%w; %w", err, backend.ErrUntouched)
+	}
+	if err := p.writeLog(log); err != nil {
+		_ = p.writeLog(p.Log) // restores the log in the folders that were already written
+		return nil, fmt.Errorf("%w; %w", err, backend.ErrUntouched)
+	}
+	words, err := p.upCommand(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w; %w", errors.Join(err, p.writeLog(p.Log)), backend.ErrUntouched)
 	}
 	if err := p.Command(ctx, words...); err != nil {
-		return err
+		return nil, err
 	}
 	p.now, err = p.list(ctx)
-	return err
+	return renewedNodes(before, p.now), err
 }
 
-// bringing returns the command that starts the project.
-func (p *Project) bringing(ctx context.Context) ([]string, error) {
+// upCommand returns the command that starts the project.
+func (p *Project) upCommand(ctx context.Context) ([]string, error) {
 	files, err := p.mounts(ctx)
 	if err != nil {
 		return nil, err
@@ -109,8 +104,15 @@ func (p *Project) list(ctx context.Context) (containers, error) {
 	return byID(list), err
 }
 
-// Down removes the containers and networks, and the copy of the secrets that containers mount.
-func (p *Project) Down(ctx context.Context) error {
+// Down removes the containers and networks, and the copy of the secrets that containers mount. It then replaces the log.
+func (p *Project) Down(ctx context.Context, log release.Log) error {
+	if err := p.removeAll(ctx); err != nil {
+		return err
+	}
+	return p.writeLog(log)
+}
+
+func (p *Project) removeAll(ctx context.Context) error {
 	if err := volumes.RemoveLeft(ctx, p.Docker, p.Info.App); err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (p *Project) Down(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.TakenDown(list)
+	p.RecordUnnamedVolumes(list)
 	if err := errors.Join(p.remove(ctx, list), p.RemoveProbe(ctx)); err != nil {
 		return err
 	}
@@ -139,5 +141,7 @@ func (p *Project) remove(ctx context.Context, list []container.Summary) error {
 	return p.Command(ctx, words...)
 }
 
-// Elsewhere returns nothing: the project runs on one engine.
-func (p *Project) Elsewhere(context.Context, backend.Removal) ([]string, error) { return nil, nil }
+// RemoteResources returns nothing: the project runs on one engine.
+func (p *Project) RemoteResources(context.Context, backend.Removal) ([]string, error) {
+	return nil, nil
+}

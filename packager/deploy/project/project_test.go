@@ -35,11 +35,9 @@ func of(id, node string) container.Summary {
 
 func TestANodeIsRenewedWhereNoneOfItsContainersStayed(t *testing.T) {
 	t.Parallel()
-	p := &Project{
-		past: byID([]container.Summary{of("1", "all"), of("2", "some"), of("3", "none")}),
-		now:  byID([]container.Summary{of("4", "all"), of("2", "some"), of("5", "some"), of("3", "none"), of("6", "added")}),
-	}
-	if diff := cmp.Diff(map[string]bool{"all": true, "added": true}, p.Renewed()); diff != "" {
+	before := byID([]container.Summary{of("1", "all"), of("2", "some"), of("3", "none")})
+	after := byID([]container.Summary{of("4", "all"), of("2", "some"), of("5", "some"), of("3", "none"), of("6", "added")})
+	if diff := cmp.Diff(map[string]bool{"all": true, "added": true}, renewedNodes(before, after)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -53,7 +51,7 @@ func TestAContainerThatSomebodyRemovesMeanwhileIsNotWaitedFor(t *testing.T) {
 	}
 	delete(there, "1")
 	lost := p.lost(there)
-	want := []backend.Failure{{Service: "service-of-web", Why: "somebody else has removed its container", Final: true}}
+	want := []backend.Failure{{Service: "service-of-web", Why: "its container was removed by another program", Final: true}}
 	if diff := cmp.Diff(want, lost); diff != "" {
 		t.Error(diff)
 	}
@@ -66,7 +64,7 @@ func TestWhereADeploymentCannotBeNotedNothingIsTouched(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Log = release.Log{{Release: "before"}}
-	if err := p.Up(t.Context(), release.Log{{Release: "now", Folder: p.Dir}}); !errors.Is(err, backend.ErrUntouched) {
+	if _, err := p.Apply(t.Context(), release.Log{{Release: "now", Folder: p.Dir}}); !errors.Is(err, backend.ErrUntouched) {
 		t.Fatalf("it says %v", err)
 	}
 }

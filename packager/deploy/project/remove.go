@@ -18,8 +18,8 @@ func (p *Project) RemoveStarted(ctx context.Context) error {
 	if err != nil || len(started) == 0 {
 		return err
 	}
-	p.Say("%s: removing what Compose has started", p.Info.App)
-	return p.Down(ctx)
+	p.Say("%s: removing the containers that Compose started", p.Info.App)
+	return p.removeAll(ctx)
 }
 
 // removeWithoutFiles does the work of Compose's `down`, which needs the project's files, without them.

@@ -18,7 +18,7 @@ func (p *Project) Secrets(context.Context) (backend.Suffixes, error) {
 		if err != nil || there {
 			all := backend.Suffixes{}
 			for _, name := range differ {
-				all.Add(name, "") // the suffix of no secret
+				all.Add(name, "") // matches no suffix
 			}
 			return all, err
 		}
@@ -29,7 +29,7 @@ func (p *Project) Secrets(context.Context) (backend.Suffixes, error) {
 	}
 	dir, err := release.Find(now)
 	if err != nil { // the deployed secrets are unknown
-		p.Say("%s: its secrets are not compared with those that run: %v", p.Info.App, err)
+		p.Say("%s: its secrets cannot be compared with the running ones: %v", p.Info.App, err)
 		return nil, nil
 	}
 	all := backend.Suffixes{}

@@ -9,8 +9,17 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// Check returns an error if external secrets of the folder do not exist.
+// Check returns an error if external secrets of the folder do not exist, or if a resource of the stack belongs to another
+// application.
 func (s *Stack) Check(ctx context.Context) error {
+	if err := s.checkSecrets(ctx); err != nil {
+		return err
+	}
+	return s.Conflicts(ctx, true)
+}
+
+// checkSecrets returns an error if external secrets do not exist.
+func (s *Stack) checkSecrets(ctx context.Context) error {
 	if len(s.Info.External) == 0 {
 		return nil
 	}
@@ -24,6 +33,3 @@ func (s *Stack) Check(ctx context.Context) error {
 	}
 	return backend.MissingSecrets("swarm", s.Info.External, have, "docker secret create %s FILE")
 }
-
-// Others returns an error if a resource of the stack belongs to another application.
-func (s *Stack) Others(ctx context.Context) error { return s.Conflicts(ctx, true) }

@@ -8,14 +8,14 @@ import (
 	"github.com/docker/docker/api/types/swarm"
 )
 
-// rollingBack is how long to wait for the swarm's own rollbacks. A rollback that takes longer hangs, or is replaced by the
+// rollbackTimeout is how long to wait for the swarm's own rollbacks. A rollback that takes longer hangs, or is replaced by the
 // release that is deployed next.
-const rollingBack = 20 * time.Second
+const rollbackTimeout = 20 * time.Second
 
 // Halt pauses updates in progress, waits for the swarm's own rollbacks, and prints which services the swarm has rolled back.
 // An update never completes if its containers neither become ready nor exit, or cannot be placed on a machine.
 func (s *Stack) Halt(parent context.Context) error {
-	ctx, cancel := context.WithTimeout(parent, rollingBack)
+	ctx, cancel := context.WithTimeout(parent, rollbackTimeout)
 	defer cancel()
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
@@ -29,7 +29,7 @@ func (s *Stack) Halt(parent context.Context) error {
 		case err != nil:
 			return err
 		case !anyRollsBack(services):
-			s.sayRolledBack(services)
+			s.reportRolledBack(services)
 			return nil
 		}
 		select {
@@ -41,7 +41,7 @@ func (s *Stack) Halt(parent context.Context) error {
 
 // pauseUpdates pauses updates in progress and returns all services.
 func (s *Stack) pauseUpdates(ctx context.Context) ([]swarm.Service, error) {
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +83,11 @@ func anyRollsBack(services []swarm.Service) bool {
 	return false
 }
 
-func (s *Stack) sayRolledBack(services []swarm.Service) {
+func (s *Stack) reportRolledBack(services []swarm.Service) {
 	names := s.names(services)
 	for _, service := range services {
 		if u := service.UpdateStatus; u != nil && u.State == swarm.UpdateStateRollbackCompleted {
-			s.Say("%s: the swarm has taken its update back", names[service.ID])
+			s.Say("%s: the swarm has rolled its update back", names[service.ID])
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestTheSwarmsOwnRollbackIsWaitedFor(t *testing.T) {
 	}))
 	var said bytes.Buffer
 	s.Progress = &said
-	if err := s.Halt(t.Context()); err != nil || asked != len(states) || said.String() != "web: the swarm has taken its update back\n" {
+	if err := s.Halt(t.Context()); err != nil || asked != len(states) || said.String() != "web: the swarm has rolled its update back\n" {
 		t.Errorf("asked %d times, it ends with %v and says %q", asked, err, said.String())
 	}
 }

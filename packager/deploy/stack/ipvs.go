@@ -9,8 +9,8 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 )
 
-// Settle removes unused secrets, and warns of virtual IPs that do not work.
-func (s *Stack) Settle(ctx context.Context) error {
+// CleanUp removes unused secrets, and warns of virtual IPs that do not work.
+func (s *Stack) CleanUp(ctx context.Context) error {
 	s.warnOfVirtualIPs(ctx)
 	return s.removeOldSecrets(ctx)
 }
@@ -19,7 +19,7 @@ func (s *Stack) Settle(ctx context.Context) error {
 // The manager works nevertheless, since it resolves the address of each container. Only this engine's machine is checked, and
 // only once containers run on it: before, the engine may not have loaded the module.
 func (s *Stack) warnOfVirtualIPs(ctx context.Context) {
-	services, tasks, err := s.look(ctx)
+	services, tasks, err := s.list(ctx)
 	if err != nil || !s.hasVirtualIPs(services) {
 		return
 	}

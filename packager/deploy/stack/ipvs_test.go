@@ -66,7 +66,7 @@ func TestASwarmWithVirtualIPsAndWithoutIPVSIsWarned(t *testing.T) {
 		"the engine mounts nothing":              {swarm.ResolutionModeVIP, "here", nil, false},
 	} {
 		s, said := machine(t, tt.mode, tt.node, tt.files...)
-		if err := s.Settle(t.Context()); err != nil {
+		if err := s.CleanUp(t.Context()); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		warned := strings.HasPrefix(said.String(), "warning: ") && strings.Contains(said.String(), "--endpoint-mode dnsrr --publish-mode host")

@@ -13,7 +13,6 @@ import (
 // isJobService reports whether a service runs a job. The swarm retries a job as often as its manifest says, so its failures
 // are not counted: it has failed when the swarm makes no further attempt. It counts as running while it runs and after it
 // exited with 0.
-
 func isJobService(s swarm.Service) bool {
 	spec := s.Spec.TaskTemplate.ContainerSpec
 	return spec != nil && packager.IsJob(spec.Labels)
@@ -59,7 +58,7 @@ func (s *Stack) retryJobs(ctx context.Context, failed map[string]swarm.TaskSpec)
 	if len(failed) == 0 {
 		return nil
 	}
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // Releases reads the labels of the stack's services. They are labels of the services rather than of containers, so the swarm
 // restores them when it rolls back an update.
 func (s *Stack) Releases(ctx context.Context) (map[string]release.Log, error) {
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (s *Stack) Releases(ctx context.Context) (map[string]release.Log, error) {
 
 // Record sets the release label of the stack's services. Changing a service label replaces no container.
 func (s *Stack) Record(ctx context.Context, log release.Log) error {
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (s *Stack) relabel(ctx context.Context, id, label, value string) error {
 	return err
 }
 
-// labelled writes a Compose file that adds the log to all services as a label. The caller must remove the file.
-func (s *Stack) labelled(log release.Log) (file string, err error) {
+// writeLabels writes a Compose file that adds the log to all services as a label. The caller must remove the file.
+func (s *Stack) writeLabels(log release.Log) (file string, err error) {
 	names, err := compose.Services(s.Dir)
 	if err != nil {
 		return "", err
@@ -76,7 +76,7 @@ func (s *Stack) labelled(log release.Log) (file string, err error) {
 	}
 	file = filepath.Join(s.Dir, release.KeptDir, "labels.yml")
 	if err := os.WriteFile(file, data, 0o600); err != nil {
-		return "", fmt.Errorf("cannot write what is deployed: %w", err)
+		return "", fmt.Errorf("cannot write the log of releases: %w", err)
 	}
 	return file, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -27,7 +28,7 @@ type Service struct {
 
 // Services returns the stack's services that mount secrets.
 func (s *Stack) Services(ctx context.Context) ([]Service, error) {
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (s *Stack) Mount(ctx context.Context, name string, secrets map[string]outpu
 func updating(update func() error) error {
 	for tries := 0; ; tries++ {
 		err := update()
-		if err == nil || tries == maxUpdates || !strings.Contains(err.Error(), "out of sequence") {
+		if err == nil || tries == maxUpdates || !lock.IsOutdated(err) {
 			return err
 		}
 	}
@@ -96,12 +97,12 @@ func (s *Stack) mount(ctx context.Context, name string, secrets map[string]outpu
 		if mounted.File == nil {
 			continue
 		}
-		called := path.Base(mounted.File.Name)
-		now, ok := secrets[called]
+		file := path.Base(mounted.File.Name)
+		now, ok := secrets[file]
 		if !ok || now.Suffix == suffixOf(mounted.SecretName) {
 			continue
 		}
-		to := compose.SecretName(s.Info.App, called, now.Suffix)
+		to := compose.SecretName(s.Info.App, file, now.Suffix)
 		if mounted.SecretID, err = s.secret(ctx, to, now.Value); err != nil {
 			return err
 		}
@@ -139,14 +140,14 @@ func (s *Stack) secret(ctx context.Context, name, value string) (id string, err 
 // Settled returns what the swarm still has to do for an updated service, or "" when all of its containers run and match its
 // specification. The error means that the update cannot complete.
 func (s *Stack) Settled(ctx context.Context, name string) (waits string, err error) {
-	services, tasks, err := s.look(ctx)
+	services, tasks, err := s.list(ctx)
 	if err != nil {
 		return err.Error(), nil //nolint:nilerr // retried until the timeout
 	}
 	names := s.names(services)
 	i := slices.IndexFunc(services, func(one swarm.Service) bool { return names[one.ID] == name })
 	if i < 0 {
-		return "", fmt.Errorf("service %q is gone", name)
+		return "", fmt.Errorf("service %q was removed", name)
 	}
 	return settledService(services[i], tasks)
 }
@@ -155,7 +156,7 @@ func settledService(service swarm.Service, tasks []swarm.Task) (waits string, er
 	if u := service.UpdateStatus; u != nil {
 		switch u.State {
 		case swarm.UpdateStatePaused, swarm.UpdateStateRollbackStarted, swarm.UpdateStateRollbackPaused, swarm.UpdateStateRollbackCompleted:
-			return "", fmt.Errorf("the swarm does not update service %q: %s%s", service.Spec.Name, u.Message, lastProblem(service, tasks))
+			return "", fmt.Errorf("the swarm has stopped updating service %q: %s%s", service.Spec.Name, u.Message, lastProblem(service, tasks))
 		case swarm.UpdateStateUpdating:
 			waits = "it is being updated"
 		case swarm.UpdateStateCompleted:
@@ -172,7 +173,7 @@ func settledService(service swarm.Service, tasks []swarm.Task) (waits string, er
 		switch {
 		case t.ServiceID != service.ID || t.DesiredState != swarm.TaskStateRunning:
 		case !sameSecrets(t.Spec.ContainerSpec, service.Spec.TaskTemplate.ContainerSpec):
-			waits = "a container of before runs"
+			waits = "an old container still runs"
 		case t.Status.State == swarm.TaskStateRunning:
 			up++
 		default:
@@ -221,7 +222,7 @@ func (s *Stack) Tidy(ctx context.Context, names map[string][]string) error {
 			old = append(old, compose.SecretName(s.Info.App, name, suffix))
 		}
 	}
-	services, _, err := s.look(ctx)
+	services, _, err := s.list(ctx)
 	if err != nil {
 		return err
 	}

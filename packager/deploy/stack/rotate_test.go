@@ -180,11 +180,11 @@ func TestWhatASwarmStillDoesForAService(t *testing.T) {
 		waits, says string
 	}{
 		"all of it runs":                  {swarm.UpdateStateCompleted, []swarm.Task{gone, up, up}, "", ""},
-		"nothing has begun":               {"", []swarm.Task{task(before, "running", "running", ""), up}, "a container of before runs", ""},
+		"nothing has begun":               {"", []swarm.Task{task(before, "running", "running", ""), up}, "an old container still runs", ""},
 		"it is being updated":             {swarm.UpdateStateUpdating, []swarm.Task{up, up}, "it is being updated", ""},
 		"one is missing":                  {"", []swarm.Task{gone, up}, "1 of 2 containers run", ""},
 		"one has no place":                {swarm.UpdateStateUpdating, []swarm.Task{up, task(now, "running", "pending", "no node fits")}, "a container is pending: no node fits", ""},
-		"the swarm has taken it back":     {swarm.UpdateStateRollbackCompleted, []swarm.Task{task(now, "shutdown", "failed", "exit 1"), up}, "", "does not update service \"shop_backend\": as it says (failed: exit 1)"},
+		"the swarm has taken it back":     {swarm.UpdateStateRollbackCompleted, []swarm.Task{task(now, "shutdown", "failed", "exit 1"), up}, "", "has stopped updating service \"shop_backend\": as it says (failed: exit 1)"},
 		"the swarm leaves it as it is":    {swarm.UpdateStatePaused, []swarm.Task{up}, "", "as it says"},
 		"a task of another service fails": {"", []swarm.Task{up, up, {ServiceID: "other", DesiredState: "running", Status: swarm.TaskStatus{State: "pending"}}}, "", ""},
 	} {
@@ -200,7 +200,7 @@ func TestWhatASwarmStillDoesForAService(t *testing.T) {
 		}
 	}
 	f := &fakeSwarm{}
-	if _, err := f.stack(t).Settled(t.Context(), "backend"); err == nil || !strings.Contains(err.Error(), "is gone") {
+	if _, err := f.stack(t).Settled(t.Context(), "backend"); err == nil || !strings.Contains(err.Error(), "was removed") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -210,7 +210,7 @@ func TestAnApplicationRunsWhoseContainersAreElsewhere(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[swarm.TaskState]bool{swarm.TaskStateRunning: true, swarm.TaskStateFailed: false} {
 		f := &fakeSwarm{services: []swarm.Service{mounts("backend")}, tasks: []swarm.Task{{ServiceID: "id-backend", DesiredState: swarm.TaskStateRunning, Status: swarm.TaskStatus{State: state}}}}
-		if before, err := f.stack(t).Before(t.Context()); err != nil || before.Running != want {
+		if before, err := f.stack(t).Existing(t.Context()); err != nil || before.Running != want {
 			t.Errorf("with a task that is %s: %+v, %v", state, before, err)
 		}
 	}

@@ -32,12 +32,6 @@ type Stack struct {
 	past map[string]bool // IDs of the tasks that had exited before the deployment
 }
 
-var _ interface {
-	backend.Backend
-	backend.Halter
-	backend.Listener
-} = (*Stack)(nil)
-
 // Of returns the application in an engine's swarm.
 func Of(e *engine.Engine) *Stack {
 	return &Stack{Engine: e, label: compose.LabelStack + "=" + e.Info.App, self: e.System.Swarm.NodeID}
@@ -51,17 +45,21 @@ func (s *Stack) Lock(bool) lock.Store { return lock.InSwarm(s.Docker, s.Info.App
 
 func (s *Stack) mine() filters.Args { return filters.NewArgs(filters.Arg("label", s.label)) }
 
-// Up deploys the stack.
-func (s *Stack) Up(ctx context.Context, log release.Log) error {
+// Apply deploys the stack. The manager notices new containers itself, so Apply reports no node as renewed.
+func (s *Stack) Apply(ctx context.Context, log release.Log) (renewed map[string]bool, err error) {
+	return nil, s.apply(ctx, log)
+}
+
+func (s *Stack) apply(ctx context.Context, log release.Log) error {
 	if !s.Info.Manager.TLS {
 		s.Say("warning: %s", compose.Clear(s.Info.Manager.Port))
 	}
-	labels, err := s.labelled(log)
+	labels, err := s.writeLabels(log)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(labels)
-	services, tasks, err := s.look(ctx)
+	services, tasks, err := s.list(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,7 +124,7 @@ func staleServices(list []container.Summary, idOf func(ref string) string) []str
 
 // Down removes the stack and waits until it is removed. `docker stack rm` does not wait, and leaves the network behind if a
 // container is still stopping.
-func (s *Stack) Down(ctx context.Context) error {
+func (s *Stack) Down(ctx context.Context, _ release.Log) error {
 	if err := volumes.RemoveLeft(ctx, s.Docker, s.Info.App); err != nil {
 		return err
 	}
@@ -136,7 +134,7 @@ func (s *Stack) Down(ctx context.Context) error {
 	}
 	if removed != nil {
 		// After an interrupted removal, the engine lists a network that the swarm has removed until its last container exits.
-		if services, _, err := s.look(ctx); err != nil || len(services) > 0 {
+		if services, _, err := s.list(ctx); err != nil || len(services) > 0 {
 			return errors.Join(removed, err)
 		}
 	}
@@ -191,7 +189,7 @@ func (s *Stack) Host(ctx context.Context) (string, error) {
 	if s.Info.Manager.Publish != compose.PublishHost {
 		return s.Published(s.Machine()), nil
 	}
-	services, tasks, err := s.look(ctx)
+	services, tasks, err := s.list(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -213,7 +211,7 @@ func (s *Stack) Host(ctx context.Context) (string, error) {
 func (s *Stack) Logs(ctx context.Context, f backend.Failure) (string, error) {
 	read, of := s.Docker.ServiceLogs, s.Info.App+"_"+f.Service
 	if f.Silent {
-		services, _, err := s.look(ctx)
+		services, _, err := s.list(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -243,5 +241,5 @@ func inOrder(text string) string {
 	return strings.Join(lines, "")
 }
 
-// Publish does nothing: secrets of a swarm are immutable. See Mount.
-func (s *Stack) Publish(context.Context) error { return nil }
+// PublishSecrets does nothing: secrets of a swarm are immutable. See Mount.
+func (s *Stack) PublishSecrets(context.Context) error { return nil }

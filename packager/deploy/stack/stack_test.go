@@ -65,7 +65,7 @@ func TestAStackIsRemovedWhoseNetworkIsBeingRemoved(t *testing.T) {
 				_, _ = io.WriteString(w, "[]")
 			}
 		}))
-		err := s.Down(t.Context())
+		err := s.Down(t.Context(), nil)
 		if text := fmt.Sprint(err); (err != nil) != (want != "") || !strings.Contains(text, want) && want != "" {
 			t.Errorf("services %s: %v, want %q", services, err, want)
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/toskose/toskose/packager/deploy/engine"
 )
 
-// look returns the stack's services and their tasks, including tasks that have exited.
-func (s *Stack) look(ctx context.Context) ([]swarm.Service, []swarm.Task, error) {
+// list returns the stack's services and their tasks, including tasks that have exited.
+func (s *Stack) list(ctx context.Context) ([]swarm.Service, []swarm.Task, error) {
 	services, err := s.Docker.ServiceList(ctx, swarm.ServiceListOptions{Filters: s.mine()})
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot list services: %w", err)
@@ -36,12 +36,12 @@ func (s *Stack) names(services []swarm.Service) map[string]string {
 	return names
 }
 
-// Before looks for the application, and records its tasks that have already exited: the swarm keeps the last tasks of each
+// Existing looks for the application, and records its tasks that have already exited: the swarm keeps the last tasks of each
 // service.
-func (s *Stack) Before(ctx context.Context) (backend.Earlier, error) {
-	_, tasks, err := s.look(ctx)
+func (s *Stack) Existing(ctx context.Context) (backend.Existing, error) {
+	_, tasks, err := s.list(ctx)
 	if err != nil {
-		return backend.Earlier{}, err
+		return backend.Existing{}, err
 	}
 	s.past = map[string]bool{}
 	elsewhere := false
@@ -51,9 +51,9 @@ func (s *Stack) Before(ctx context.Context) (backend.Earlier, error) {
 		}
 		elsewhere = elsewhere || t.Status.State == swarm.TaskStateRunning && t.DesiredState == swarm.TaskStateRunning
 	}
-	there, err := s.Earlier(ctx, s.label)
-	there.Running = there.Running || elsewhere // the engine lists only its own containers
-	return there, err
+	existing, err := s.Engine.Existing(ctx, s.label)
+	existing.Running = existing.Running || elsewhere // the engine lists only its own containers
+	return existing, err
 }
 
 func ended(t swarm.Task) bool {
@@ -62,7 +62,7 @@ func ended(t swarm.Task) bool {
 
 // Failures returns the services that have failed or are not ready.
 func (s *Stack) Failures(ctx context.Context) ([]backend.Failure, error) {
-	services, tasks, err := s.look(ctx)
+	services, tasks, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *Stack) failed(services []swarm.Service, tasks []swarm.Task) []backend.F
 		if f.Why == "" && !isUpdated(service, tasks) {
 			f.Why = "is being updated"
 		}
-		if f.Why == "" && slices.ContainsFunc(tasks, func(t swarm.Task) bool { return t.ServiceID == service.ID && unproven(service, t) }) {
+		if f.Why == "" && slices.ContainsFunc(tasks, func(t swarm.Task) bool { return t.ServiceID == service.ID && justStarted(service, t) }) {
 			f.Why, f.Young = "has only just started", true
 		}
 		if f.Why != "" {
@@ -113,9 +113,9 @@ func isRestarted(service swarm.Service) bool {
 	return policy == nil || policy.Condition == "" || policy.Condition == swarm.RestartPolicyConditionAny
 }
 
-// unproven reports whether a task was started so recently that it may still exit. A swarm reports a task with a health check
+// justStarted reports whether a task was started so recently that it may still exit. A swarm reports a task with a health check
 // as running only after the check has passed. A job's health check proves nothing about its outcome.
-func unproven(service swarm.Service, t swarm.Task) bool {
+func justStarted(service swarm.Service, t swarm.Task) bool {
 	spec := service.Spec.TaskTemplate.ContainerSpec
 	return (spec == nil || spec.Healthcheck == nil || packager.IsJob(spec.Labels)) && t.Status.State == swarm.TaskStateRunning && backend.IsYoung(t.Status.Timestamp)
 }
@@ -126,7 +126,7 @@ func (f *failure) add(t swarm.Task, restarted bool) {
 	case t.Status.State == swarm.TaskStateComplete && restarted:
 		f.Times++
 		f.Task = t.ID
-		f.Why = engine.Endless
+		f.Why = engine.EndlessRestarts
 	case ended(t):
 		f.Times++
 		f.Task = t.ID

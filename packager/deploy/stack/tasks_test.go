@@ -60,7 +60,7 @@ func testWhatASwarmSaysOfAService(t *testing.T) {
 		"failed, and runs just now":    {tasks: []swarm.Task{failed, young}, want: []backend.Failure{{Service: "web", Why: "failed: exit (2)", Times: 1, Task: "failed"}}},
 		"failed, and runs by now":      {tasks: []swarm.Task{failed, old}},
 		"has done its work":            {tasks: []swarm.Task{complete}, policy: swarm.RestartPolicyConditionOnFailure},
-		"ends, and is not to end":      {tasks: []swarm.Task{complete, complete}, want: []backend.Failure{{Service: "web", Why: engine.Endless, Times: 2, Task: "complete"}}},
+		"ends, and is not to end":      {tasks: []swarm.Task{complete, complete}, want: []backend.Failure{{Service: "web", Why: engine.EndlessRestarts, Times: 2, Task: "complete"}}},
 		"finds no node":                {tasks: []swarm.Task{pending}, want: []backend.Failure{{Service: "web", Why: "pending: no node fits"}}},
 		"was updated":                  {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateCompleted)},
 		"is being updated":             {tasks: []swarm.Task{young}, update: update(swarm.UpdateStateUpdating), want: []backend.Failure{{Service: "web", Why: "is being updated"}}},

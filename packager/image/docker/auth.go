@@ -96,7 +96,7 @@ func (e *Engine) credentials(ctx context.Context, ref string) (string, error) {
 	return base64.URLEncoding.EncodeToString(data), nil
 }
 
-// loginHint adds to a registry's refusal how credentials are stored.
+// loginHint adds to a registry's refusal the command that stores credentials.
 func loginHint(ref string, err error) error {
 	text := strings.ToLower(err.Error())
 	parsed, parseErr := name.ParseReference(ref)

@@ -21,9 +21,9 @@ type Engine struct {
 	Client   *client.Client
 	Keychain authn.Keychain // for registries
 	Log      *event.Log
-	Retry    time.Duration // before a push is tried again, three times longer each time
+	Retry    time.Duration // delay before a push is retried, tripled each time
 
-	// Platforms has pulls and builds name a platform; otherwise it is the engine's.
+	// Platforms makes pulls and builds name a platform; otherwise the engine uses its own.
 	Platforms bool
 }
 
@@ -34,30 +34,30 @@ func (e *Engine) platform(p v1.Platform) string {
 	return ""
 }
 
-// cleaning is how long the engine may take after an interruption to answer and to remove partial
-// results.
-const cleaning = time.Minute
+// cleanupTimeout is how long the engine may take after an interruption to answer and to remove
+// partial results.
+const cleanupTimeout = time.Minute
 
-// Lasting returns a context for work that the engine completes even if the caller stops waiting:
-// it ends a minute after ctx.
-func Lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+// WithCleanup returns a context for requests that the engine completes even if the client
+// disconnects. It ends a minute after ctx.
+func WithCleanup(ctx context.Context) (context.Context, context.CancelFunc) {
 	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cleaning, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cleanupTimeout, cancel) })
 	return last, func() { stop(); cancel() }
 }
 
 // ID returns the id of an image, or "" if the engine does not have it.
 func (e *Engine) ID(ctx context.Context, ref string) string {
-	has, err := e.Client.ImageInspect(ctx, ref)
+	found, err := e.Client.ImageInspect(ctx, ref)
 	if err != nil {
 		return ""
 	}
-	return has.ID
+	return found.ID
 }
 
-// Tag names an image, unless there was an interruption before.
+// Tag adds a name to an image unless ctx is done.
 func (e *Engine) Tag(ctx context.Context, id, name string) error {
-	last, cancel := Lasting(ctx)
+	last, cancel := WithCleanup(ctx)
 	defer cancel()
 	err := ctx.Err()
 	if err == nil {
@@ -69,12 +69,12 @@ func (e *Engine) Tag(ctx context.Context, id, name string) error {
 	return nil
 }
 
-// Discard removes an image that has got no name.
+// Discard removes an image unless it has a name.
 func (e *Engine) Discard(ctx context.Context, id string) {
-	ctx, cancel := Lasting(ctx)
+	ctx, cancel := WithCleanup(ctx)
 	defer cancel()
-	has, err := e.Client.ImageInspect(ctx, id)
-	if err == nil && len(has.RepoTags) == 0 {
+	found, err := e.Client.ImageInspect(ctx, id)
+	if err == nil && len(found.RepoTags) == 0 {
 		_, err = e.Client.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true})
 	}
 	if err != nil && !errdefs.IsNotFound(err) {

@@ -15,37 +15,36 @@ import (
 	"github.com/toskose/toskose/packager/image/event"
 )
 
-// builds is how often an image is built whose layers another removes meanwhile.
-const builds = 4
+// maxBuilds is the number of attempts to build an image while another client removes its layers.
+const maxBuilds = 4
 
 // Build builds an image with the classic builder, which every engine has. It streams a context of
-// about total bytes. It calls each with the lines of the builder, and with the number of the step
-// that a line starts, otherwise 0. It tags the image last, so that an interrupted build that
-// continues in the engine does not move the tag.
-func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, each func(step int, line string)) error {
+// about total bytes, and calls output with the builder's output. It tags the image last, so that an
+// interrupted build that continues in the engine does not move the tag.
+func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, output func(text string)) error {
 	opts.Version, opts.Remove, opts.ForceRemove, opts.Platform = build.BuilderV1, true, true, e.platform(platform)
-	for left := builds - 1; ; left-- {
-		id, err := e.build(ctx, name, opts, total, writeContext, each)
+	for left := maxBuilds - 1; ; left-- {
+		id, err := e.build(ctx, name, opts, total, writeContext, output)
 		if err == nil {
 			err = e.Tag(ctx, id, name)
 		}
-		if err == nil || left == 0 || ctx.Err() != nil || !lostALayer(err) {
+		if err == nil || left == 0 || ctx.Err() != nil || !isMissingLayer(err) {
 			return err
 		}
-		e.Log.Debugf("image %s is built again, as a layer of it was removed meanwhile: %v\n", name, err)
+		e.Log.Debugf("image %s is built again, because one of its layers was removed meanwhile: %v\n", name, err)
 	}
 }
 
-// lostALayer reports whether a build failed because an unnamed image was missing: the engine
+// isMissingLayer reports whether a build failed because an unnamed image was missing: the engine
 // continues from an image of an earlier build, which another client may remove meanwhile.
-func lostALayer(err error) bool {
+func isMissingLayer(err error) bool {
 	said := strings.ToLower(err.Error())
 	return strings.Contains(said, "sha256:") && slices.ContainsFunc([]string{"no such image", "unable to find image", "failed to get digest"},
 		func(what string) bool { return strings.Contains(said, what) })
 }
 
-// build is one attempt to build an image, and gives its id.
-func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, each func(step int, line string)) (id string, err error) {
+// build makes one attempt to build an image, and returns its ID.
+func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, output func(text string)) (id string, err error) {
 	out := e.send(ctx, event.Event{Image: name, Total: total}, writeContext)
 	answer, err := e.Client.ImageBuild(ctx, out, opts)
 	if err == nil {
@@ -57,7 +56,7 @@ func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOp
 			if step > 0 {
 				e.Log.Send(event.Event{Image: name, State: event.Building, Step: step, Steps: of})
 			}
-			each(step, m.Stream)
+			output(m.Stream)
 		})
 		answer.Body.Close()
 	}
@@ -65,7 +64,7 @@ func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOp
 		return "", writeErr
 	}
 	if err == nil && id == "" {
-		err = errors.New("the engine does not say what it has built")
+		err = errors.New("the engine does not report the ID of the built image")
 	}
 	return id, err
 }
@@ -84,7 +83,7 @@ func stepOf(text string) (step, of int) {
 // transfer, or waits for the answer once the transfer is complete.
 func (e *Engine) Load(ctx context.Context, name, id string, write func(context.Context, io.Writer) error) (string, error) {
 	out := e.send(ctx, event.Event{Image: name}, write)
-	last, cancel := Lasting(ctx)
+	last, cancel := WithCleanup(ctx)
 	defer cancel()
 	// CloseWithError never fails, and has no effect once all was written.
 	defer context.AfterFunc(ctx, func() { _ = out.writer.CloseWithError(ctx.Err()) })()

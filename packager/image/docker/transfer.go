@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/packager/image/event"
 )
 
-// message is a line of the engine's streams.
+// message is an element of the engine's JSON streams.
 type message struct {
 	Stream   string `json:"stream"`
 	Status   string `json:"status"`
@@ -30,8 +30,8 @@ type message struct {
 	Error string `json:"error"`
 }
 
-// follow reads a stream to its end, calls each with its messages, and returns
-// the error that is among them.
+// follow reads a stream to its end and calls each with its messages. It returns the error that the
+// stream reports.
 func (e *Engine) follow(stream io.Reader, each func(message)) error {
 	dec := json.NewDecoder(stream)
 	for {
@@ -39,7 +39,7 @@ func (e *Engine) follow(stream io.Reader, each func(message)) error {
 		if err := dec.Decode(&m); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("the engine's answer broke off: %w", err)
+			return fmt.Errorf("the engine's response is incomplete: %w", err)
 		}
 		if m.Error != "" {
 			return errors.New(strings.TrimSpace(m.Error))
@@ -54,7 +54,7 @@ func (e *Engine) follow(stream io.Reader, each func(message)) error {
 	}
 }
 
-// transfer follows the layers of a pull or a push.
+// transfer reports the progress of a pull or a push.
 func (e *Engine) transfer(stream io.ReadCloser, name, state string) error {
 	defer stream.Close()
 	layers := map[string]message{}
@@ -99,10 +99,10 @@ func (e *Engine) Digest(ctx context.Context, ref string) (string, error) {
 	return found.Descriptor.Digest.String(), nil
 }
 
-// Pushes is how often a push is tried.
-const Pushes = 3
+// MaxPushes is the number of attempts to push an image.
+const MaxPushes = 3
 
-// Push pushes an image, and tries it again unless the registry has refused it.
+// Push pushes an image, and retries unless the registry refuses it.
 func (e *Engine) Push(ctx context.Context, name string) error {
 	err := e.push(ctx, name)
 	if err != nil {
@@ -124,7 +124,7 @@ func (e *Engine) push(ctx context.Context, name string) error {
 		if err == nil {
 			err = e.transfer(stream, name, event.Pushing)
 		}
-		if err == nil || try == Pushes || refused(err) {
+		if err == nil || try == MaxPushes || isRefusal(err) {
 			return err
 		}
 		e.Log.Line(event.Event{Image: name, State: event.Retrying}, "the push failed: %v; trying again", err)
@@ -137,8 +137,9 @@ func (e *Engine) push(ctx context.Context, name string) error {
 	}
 }
 
-// refused reports whether a retry cannot succeed. An engine passes on a registry's error as text.
-func refused(err error) bool {
+// isRefusal reports whether an error of a push is permanent. An engine returns a registry's error as
+// text only.
+func isRefusal(err error) bool {
 	text := strings.ToLower(err.Error())
 	for _, word := range []string{"denied", "unauthorized", "authentication required", "no basic auth", "forbidden", "does not exist", "no such host", "canceled"} {
 		if strings.Contains(text, word) {

@@ -22,7 +22,7 @@ func TestWhatTheEngineSaysIsFollowedToItsError(t *testing.T) {
 	for stream, want := range map[string]string{
 		`{"stream":"Step 1\n"}{"status":"Pulling","id":"x"}`: "",
 		`{"stream":"a"}{"error":"no space left\n"}`:          "no space left",
-		`{"stream":"a"}{"str`:                                "the engine's answer broke off: unexpected EOF",
+		`{"stream":"a"}{"str`:                                "the engine's response is incomplete: unexpected EOF",
 	} {
 		err := e.follow(strings.NewReader(stream), func(message) {})
 		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && got != want {
@@ -81,7 +81,7 @@ func TestABuildWhoseLayersAnotherRemovesIsBegunAgain(t *testing.T) {
 				return err
 			}
 			e := &Engine{Client: engine, Log: &event.Log{}}
-			err = e.Build(t.Context(), "app-node:1", v1.Platform{}, build.ImageBuildOptions{}, 11, write, func(int, string) {})
+			err = e.Build(t.Context(), "app-node:1", v1.Platform{}, build.ImageBuildOptions{}, 11, write, func(string) {})
 			if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && got != test.want {
 				t.Errorf("it ended with %v, want %q", err, test.want)
 			}

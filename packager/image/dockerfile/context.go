@@ -1,5 +1,5 @@
-// Package dockerfile reads the Dockerfiles of an archive, with the contexts that
-// they are built in. It starts no goroutine.
+// Package dockerfile reads the Dockerfiles of an archive and their build contexts. It starts no
+// goroutine.
 package dockerfile
 
 import (
@@ -17,7 +17,6 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/image/layer"
-	"github.com/toskose/toskose/packager/internal/files"
 )
 
 // Context is a Dockerfile of an archive with its folder, without the files that its .dockerignore
@@ -25,7 +24,7 @@ import (
 type Context struct {
 	File    string // the Dockerfile's name in its folder
 	Tree    layer.Tree
-	Parents []string // images that it is built from
+	Parents []string // images in FROM and COPY --from
 }
 
 // Read reads a Dockerfile of an archive.
@@ -61,7 +60,7 @@ func contextTree(folder fs.FS, dockerfile string) (layer.Tree, error) {
 			return err
 		}
 		if name == dockerfile || name == ignoreFile {
-			out = false // an engine needs them, and leaves them out by itself
+			out = false // the engine needs them and excludes them itself
 		}
 		switch {
 		case d.IsDir() && out && !ignored.Exclusions():
@@ -78,7 +77,7 @@ func contextTree(folder fs.FS, dockerfile string) (layer.Tree, error) {
 	return layer.NewTree(entries), err
 }
 
-// ignores reads the .dockerignore of a folder, which need not be.
+// ignores reads the .dockerignore of a folder, if it has one.
 func ignores(folder fs.FS) (*patternmatcher.PatternMatcher, error) {
 	var patterns []string
 	f, err := folder.Open(ignoreFile)
@@ -96,8 +95,8 @@ func ignores(folder fs.FS) (*patternmatcher.PatternMatcher, error) {
 	return m, nil
 }
 
-// contextEntry is a file or folder of a context. Archives are made on all kinds
-// of machines, so of its mode only matters whether it can be executed.
+// contextEntry returns a file or folder of a context. Of a file's mode, only the execute permission
+// is kept, because archives come from all kinds of machines.
 func contextEntry(folder fs.FS, name string, d fs.DirEntry) (layer.Entry, error) {
 	info, err := d.Info()
 	if err != nil {
@@ -142,8 +141,10 @@ func copyTo(ctx context.Context, path string, e layer.Entry) error {
 		return err
 	}
 	defer r.Close()
-	if err := files.Copy(path, layer.Stoppable(ctx, r)); err != nil {
+	f, err := os.Create(path)
+	if err != nil {
 		return err
 	}
-	return os.Chmod(path, fs.FileMode(e.Mode))
+	_, err = io.Copy(f, layer.Stoppable(ctx, r))
+	return errors.Join(err, f.Chmod(fs.FileMode(e.Mode)), f.Close())
 }

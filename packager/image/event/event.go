@@ -1,4 +1,4 @@
-// Package event reports the progress of images: as events for programs, as lines for people. It
+// Package event reports the progress of images: as events for programs and as lines for people. It
 // starts no goroutine.
 package event
 
@@ -12,34 +12,34 @@ import (
 // The states of an image: the current step, and then the result.
 const (
 	Pulling  = "pulling"  // by the engine
-	Packing  = "packing"  // its files are read, to know the layers they make
+	Packing  = "packing"  // its files are read to compute its layers
 	Sending  = "sending"  // to the engine
 	Building = "building" // by the engine, step by step
 	Writing  = "writing"  // to a layout
 	Pushing  = "pushing"  // to a registry
 
-	Retrying  = "retrying" // a push that has ended early is tried again
+	Retrying  = "retrying" // a failed push is retried
 	Built     = "built"
 	Unchanged = "unchanged"
 	Written   = "written"
 	Pushed    = "pushed"
-	Context   = "context" // its build context is left
+	Context   = "context" // its build context was written
 	Planned   = "planned" // by a dry run
 	Pinned    = "pinned"  // the name used in manifests is known
-	Warning   = "warning" // something about it may be wrong
+	Warning   = "warning" // something may be wrong with it
 )
 
-// Event is something that happens to an image.
+// Event is a step or a result of building an image.
 type Event struct {
 	Image     string           `json:"image,omitempty"`
 	State     string           `json:"state,omitempty"`
-	Text      string           `json:"text,omitempty"`        // the line for people; empty: progress only
+	Text      string           `json:"text,omitempty"`        // line for people; empty: progress only
 	Done      int64            `json:"done_bytes,omitempty"`  // of Total
-	Total     int64            `json:"total_bytes,omitempty"` // 0: not known
+	Total     int64            `json:"total_bytes,omitempty"` // 0: unknown
 	Step      int              `json:"step,omitempty"`        // of Steps
 	Steps     int              `json:"steps,omitempty"`
 	Base      string           `json:"base,omitempty"`
-	Pinned    string           `json:"pinned,omitempty"` // the name that manifests have for it, which stays the same image
+	Pinned    string           `json:"pinned,omitempty"` // immutable name of the image, for manifests
 	Platforms []string         `json:"platforms,omitempty"`
 	Seconds   float64          `json:"seconds,omitempty"`
 	Grows     map[string]int64 `json:"grows_bytes,omitempty"` // size added to the base, by layer
@@ -47,14 +47,14 @@ type Event struct {
 
 // Log reports progress, one event at a time.
 type Log struct {
-	Events func(Event) // takes all events; may be nil
-	Lines  io.Writer   // gets the lines of events, unless there is Events; may be nil
-	Debug  io.Writer   // gets the output of the engine; may be nil
+	Events func(Event) // receives all events; may be nil
+	Lines  io.Writer   // receives the lines of events, unless Events is set; may be nil
+	Debug  io.Writer   // receives the output of the engine; may be nil
 
 	mu sync.Mutex
 }
 
-// Send passes on an event.
+// Send reports an event.
 func (l *Log) Send(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,12 +115,12 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Quarters remembers which quarter a transfer has reached.
+// Quarters tracks which quarter a transfer has reached.
 type Quarters struct{ last int64 }
 
 func (q *Quarters) next(done, total int64) (percent int64, ok bool) {
-	const least = 1 << 20 // smaller transfers are fast
-	if total < least {
+	const minimum = 1 << 20 // smaller transfers are fast
+	if total < minimum {
 		return 0, false
 	}
 	at := done * 100 / total / 25 * 25

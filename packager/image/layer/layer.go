@@ -36,12 +36,12 @@ type Blob struct {
 func Compress(folder *Temp, write func(io.Writer) error) (b Blob, err error) {
 	f, err := folder.file("layer-")
 	if err != nil {
-		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+		return Blob{}, fmt.Errorf("cannot store a layer: %w", err)
 	}
 	defer func() {
 		if err != nil {
 			f.Close()
-			_ = os.Remove(f.Name()) // the folder is removed, too
+			_ = os.Remove(f.Name()) // Remove removes the folder anyway
 		}
 	}()
 	packed, plain, n := sha256.New(), sha256.New(), counter(0)
@@ -54,13 +54,13 @@ func Compress(folder *Temp, write func(io.Writer) error) (b Blob, err error) {
 		return Blob{}, err
 	}
 	if err := zw.Close(); err != nil {
-		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+		return Blob{}, fmt.Errorf("cannot store a layer: %w", err)
 	}
 	if err := file.Flush(); err != nil {
-		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+		return Blob{}, fmt.Errorf("cannot store a layer: %w", err)
 	}
 	if err := f.Close(); err != nil {
-		return Blob{}, fmt.Errorf("cannot keep a layer: %w", err)
+		return Blob{}, fmt.Errorf("cannot store a layer: %w", err)
 	}
 	return Blob{Path: f.Name(), Digest: sum(packed), Size: int64(n), DiffID: sum(plain)}, nil
 }
@@ -98,7 +98,7 @@ type Layer struct {
 	Packed
 	Tree Tree
 
-	ctx   context.Context // of the build: v1.Layer has no other way to end
+	ctx   context.Context // of the build; v1.Layer takes no context
 	plain func() (v1.Hash, error)
 }
 
@@ -136,7 +136,7 @@ func (l *Layer) Uncompressed() (io.ReadCloser, error) {
 // application's files.
 var Names = []string{"toskose", "application"}
 
-// Temp is a folder for temporary files, which is made when the first is.
+// Temp is a folder for temporary files. It is created with the first file.
 type Temp struct {
 	In string // empty: the system's
 
@@ -144,7 +144,7 @@ type Temp struct {
 	dir string
 }
 
-// file makes a file.
+// file creates a file in the folder.
 func (t *Temp) file(pattern string) (*os.File, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

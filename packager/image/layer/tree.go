@@ -6,14 +6,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/toskose/toskose/packager/internal/files"
 )
 
 // Epoch is the time of all files and images, for reproducible output. It is the earliest time that
@@ -48,7 +47,7 @@ func Data(name string, mode int64, data []byte) Entry {
 	}}
 }
 
-// NewTree sorts entries and adds the folders they are in, which are root's.
+// NewTree sorts entries and adds their missing parent folders, owned by root.
 func NewTree(entries []Entry) Tree {
 	have := map[string]bool{}
 	for _, e := range entries {
@@ -69,8 +68,8 @@ func NewTree(entries []Entry) Tree {
 	return t
 }
 
-// header is the one that an engine gives to the file when it makes a layer of
-// it: so a layer made here has the same digest as one made by an engine.
+// header returns the same header as an engine that builds a layer with the file, so that a build
+// from a context produces the same digests.
 func (e *Entry) header() *tar.Header {
 	h := &tar.Header{
 		Name: e.Name, Mode: typeFile | e.Mode, Typeflag: tar.TypeReg, Size: e.Size,
@@ -99,19 +98,22 @@ func (t Tree) WriteTar(ctx context.Context, w io.Writer) error {
 // block is the block size of a tar archive.
 const block = 512
 
-// piece is the size of writes to a file. Equal pieces keep every write aligned to a page. A direct
+// writeSize is the size of writes to a file. Writes of equal size stay aligned to a page. A direct
 // copy by the kernel would start behind a tar header, unaligned, and take 1.5 times as long.
-const piece = 256 << 10
+const writeSize = 256 << 10
 
-// WriteFile writes the same bytes as WriteTar to a file, atomically.
-func (t Tree) WriteFile(ctx context.Context, path string) error {
-	return files.Create(path, func(f *os.File) error {
-		w := bufio.NewWriterSize(f, piece)
-		if err := t.WriteTar(ctx, w); err != nil {
-			return err
-		}
-		return w.Flush()
-	})
+// WriteFile writes the same bytes as WriteTar to a file.
+func (t Tree) WriteFile(ctx context.Context, path string) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w := bufio.NewWriterSize(f, writeSize)
+	if err := t.WriteTar(ctx, w); err != nil {
+		return err
+	}
+	return w.Flush()
 }
 
 // AddTo adds the file to a tar. Its size must equal the entry's Size.
@@ -137,7 +139,7 @@ func (e *Entry) AddTo(ctx context.Context, tw *tar.Writer) error {
 	return err
 }
 
-// AddTarTo adds the tree to a tar, as a tar of that name.
+// AddTarTo adds the tree to a tar, as a nested tar with the given name.
 func (t Tree) AddTarTo(ctx context.Context, tw *tar.Writer, name string) error {
 	size, err := t.tarSize()
 	if err != nil {
@@ -149,7 +151,7 @@ func (t Tree) AddTarTo(ctx context.Context, tw *tar.Writer, name string) error {
 	return t.WriteTar(ctx, tw)
 }
 
-// tarSize is how long the tar is that WriteTar writes.
+// tarSize returns the number of bytes that WriteTar writes.
 func (t Tree) tarSize() (int64, error) {
 	total := int64(2 * block) // at the end
 	for _, e := range t {
@@ -162,7 +164,7 @@ func (t Tree) tarSize() (int64, error) {
 	return total, nil
 }
 
-// Files is how many files it has, folders not counted.
+// Files returns the number of files, without folders.
 func (t Tree) Files() int {
 	n := 0
 	for _, e := range t {
@@ -173,7 +175,7 @@ func (t Tree) Files() int {
 	return n
 }
 
-// Bytes is how many bytes its files have.
+// Bytes returns the total size of the files.
 func (t Tree) Bytes() int64 {
 	total := int64(0)
 	for _, e := range t {

@@ -74,7 +74,7 @@ func TestALayerIsTheSameInAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := Entry{Name: "a/b/file", Mode: 0o755, Size: 10000, Open: func() (io.ReadCloser, error) { return os.Open(source) }}
-	wide := make([]byte, 2*piece+1)
+	wide := make([]byte, 2*writeSize+1)
 	for i := range wide {
 		wide[i] = byte(i)
 	}

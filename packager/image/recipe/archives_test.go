@@ -8,12 +8,12 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/image/dockerfile"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/internal/sample"
 	unit "github.com/toskose/toskose/unit/config"
 )
 
@@ -71,7 +71,7 @@ func writeContext(t *testing.T, what string, archive fs.FS, planned packager.Ima
 	i.Base.Ref = planned.Base
 	i.AddBinary(layer.NewTree([]layer.Entry{layer.Data("toskose/binary", 0o755, []byte("\x7fELF"))}))
 	i.AddFiles(files)
-	if err := i.WriteContext(t.Context(), io.Discard); err != nil {
+	if err := new(Folders).Write(t.Context(), i, t.TempDir()); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
 	read := fstest.MapFS{}

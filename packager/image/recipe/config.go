@@ -17,7 +17,7 @@ import (
 func (i *Image) Config() *v1.ConfigFile {
 	c := i.Base.Config.DeepCopy()
 	c.Created = v1.Time{Time: layer.Epoch}
-	c.Container, c.DockerVersion, c.Author = "", "", "" //nolint:staticcheck // of the base's build, where it has them
+	c.Container, c.DockerVersion, c.Author = "", "", "" //nolint:staticcheck // of the base's build
 	c.Config.Image = ""
 	if i.Plan.Alone() {
 		return c

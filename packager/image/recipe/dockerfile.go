@@ -1,10 +1,7 @@
 package recipe
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,35 +11,15 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/image/layer"
-	"github.com/toskose/toskose/packager/internal/files"
-	"github.com/toskose/toskose/packager/internal/once"
+	"github.com/toskose/toskose/packager/image/source"
 	"github.com/toskose/toskose/templates"
 )
 
-// WriteContext writes a build context as a tar: a Dockerfile, and an archive
-// for each layer, which a builder unpacks with owners and times as they are.
-func (i *Image) WriteContext(ctx context.Context, w io.Writer) error {
-	tw := tar.NewWriter(w)
-	text, err := i.Dockerfile()
-	if err != nil {
-		return err
-	}
-	file := layer.Data("Dockerfile", 0o644, text)
-	if err := file.AddTo(ctx, tw); err != nil {
-		return err
-	}
-	for at, t := range i.Trees {
-		if err := t.AddTarTo(ctx, tw, i.archiveName(at)); err != nil {
-			return err
-		}
-	}
-	return tw.Close()
-}
-
-// Folders writes contexts to folders, several at the same time. The binary's
-// layer is the same in many, so it is written once and then linked.
+// Folders writes build contexts to folders, and may be used concurrently. A context is a Dockerfile
+// and an archive for each layer, which a builder unpacks with its owners and times. Images with the
+// same binary link to one file.
 type Folders struct {
-	shared once.Group[string] // paths of layers by Image.Shared
+	shared source.Cache[string] // paths of layers, by Image.Shared
 }
 
 // Write writes the context of an image.
@@ -54,7 +31,7 @@ func (w *Folders) Write(ctx context.Context, i *Image, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := files.Copy(filepath.Join(dir, "Dockerfile"), bytes.NewReader(text)); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), text, 0o644); err != nil {
 		return err
 	}
 	for at, t := range i.Trees {
@@ -62,7 +39,7 @@ func (w *Folders) Write(ctx context.Context, i *Image, dir string) error {
 		create := func() (string, error) { return path, t.WriteFile(ctx, path) }
 		if at > 0 || i.Shared == "" {
 			_, err = create()
-		} else if first, e := w.shared.Do(i.Shared, create); e != nil || first != path {
+		} else if first, e := w.shared.Get(i.Shared, create); e != nil || first != path {
 			err = e
 			if e == nil && os.Link(first, path) != nil { // not every file system can
 				_, err = create()
@@ -75,27 +52,17 @@ func (w *Folders) Write(ctx context.Context, i *Image, dir string) error {
 	return nil
 }
 
-// CommonSteps returns the number of Dockerfile steps that all images on the same base share: the
-// steps up to the binary.
-func (i *Image) CommonSteps(dockerfile string) int {
-	before, _, ok := strings.Cut(dockerfile, "\nADD "+i.archiveName(0)+" ")
-	if !ok || len(i.Trees) < len(layer.Names) {
-		return 0
-	}
-	return strings.Count(before, "\n") + 2
-}
-
-// archiveName is a layer's file in the build context.
+// archiveName returns the name of a layer's file in the build context.
 func (i *Image) archiveName(at int) string { return i.layerName(at) + ".tar" }
 
-// Dockerfile contains only the differences from the base: each step takes the classic builder up
-// to a second.
+// Dockerfile returns a Dockerfile with the differences from the base only: each step takes the
+// classic builder up to a second.
 func (i *Image) Dockerfile() ([]byte, error) {
 	health := i.Plan.Health
 	if has := i.Base.Config.Config.Healthcheck; has != nil && slices.Equal(has.Test, append([]string{"CMD"}, health...)) {
 		health = nil
 	}
-	start := false // a builder takes none for the base's own, so the shortest that there is
+	start := false // a builder uses the base's start period if the Dockerfile has none
 	if has := i.Base.Config.Config.Healthcheck; has != nil {
 		start = has.StartPeriod > 0
 	}

@@ -18,22 +18,22 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// Image is an image for one platform, with all that it is made of.
+// Image is an image for one platform, with everything that it consists of.
 type Image struct {
 	Plan     packager.Image
 	Platform v1.Platform
 	Base     source.Base
 	Entry    []string     // entry point; empty: the base's
 	User     string       // empty: the base's
-	Trees    []layer.Tree // a layer each: the last are the application's files, before them Toskose's binary if one is put in
-	Shared   string       // is equal for images that have their first tree in common; empty: none has
+	Trees    []layer.Tree // the added layers: Toskose's binary, if any, and then the application's files
+	Shared   string       // equal for images whose first tree is the same; empty: it is not shared
 }
 
-// App is the application's name.
+// App returns the application's name.
 func (i *Image) App() string { return i.Plan.Labels[packager.LabelApp] }
 
-// into is the folder of all files added to images, so that no file of a base changes.
-const into = "/toskose/"
+// toskoseFolder is the folder of all files added to images, so that no file of a base changes.
+const toskoseFolder = "/toskose/"
 
 // imageUser represents the user of the base image.
 const imageUser = -1
@@ -42,8 +42,8 @@ const imageUser = -1
 func Files(plan packager.Image, archive fs.FS) (layer.Tree, error) {
 	var files layer.Tree
 	for _, f := range plan.Files {
-		if !strings.HasPrefix(f.Path, into) {
-			return nil, fmt.Errorf("image %q: file %q is not below %s", plan.Name, f.Path, into)
+		if !strings.HasPrefix(f.Path, toskoseFolder) {
+			return nil, fmt.Errorf("image %q: file %q is not below %s", plan.Name, f.Path, toskoseFolder)
 		}
 		e := layer.Data(inTree(f.Path), int64(f.Mode), f.Data)
 		if f.Dir {
@@ -64,10 +64,10 @@ func Files(plan packager.Image, archive fs.FS) (layer.Tree, error) {
 	return files, nil
 }
 
-// inTree is a path of an image in a tree.
+// inTree returns the path in a tree for an absolute path of an image.
 func inTree(name string) string { return path.Clean(strings.TrimPrefix(name, "/")) }
 
-// AddBinary adds a layer with a binary of Toskose's own.
+// AddBinary adds a layer with a binary of Toskose.
 func (i *Image) AddBinary(binary layer.Tree) {
 	i.Trees = append(i.Trees, binary)
 	i.Shared = i.Platform.String() + " " + binary[len(binary)-1].Name
@@ -82,7 +82,7 @@ func (i *Image) AddFiles(files layer.Tree) {
 		}
 		if files[k].UID = i.Base.UID; i.Base.UID == 0 {
 			const group = 0o020
-			files[k].Mode &^= group // the unit is root, and follows no one else's changes
+			files[k].Mode &^= group // the unit runs as root and must not trust files that others can write
 		}
 	}
 	if script := baseCommand(i.Base.Config.Config); i.Plan.Unit && script != nil {
@@ -91,7 +91,7 @@ func (i *Image) AddFiles(files layer.Tree) {
 	i.Trees = append(i.Trees, layer.NewTree(files))
 }
 
-// Bytes is how many bytes its layers' files have.
+// Bytes returns the total size of the files in the added layers.
 func (i *Image) Bytes() (total int64) {
 	for _, t := range i.Trees {
 		total += t.Bytes()
@@ -99,7 +99,7 @@ func (i *Image) Bytes() (total int64) {
 	return total
 }
 
-// layerName is the name of a layer.
+// layerName returns the name of the layer at an index of Trees.
 func (i *Image) layerName(at int) string { return layer.Names[len(layer.Names)-len(i.Trees)+at] }
 
 var layerTexts = map[string]string{layer.Names[0]: "Toskose", layer.Names[1]: "the application"}

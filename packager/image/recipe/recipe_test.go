@@ -12,11 +12,11 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/internal/sample"
 )
 
 // images are those of the sample application on one base; the manager's image is
@@ -80,25 +80,6 @@ func TestDockerfilesAddOnly(t *testing.T) {
 	}
 }
 
-func TestTheSameImageGivesTheSameContext(t *testing.T) {
-	t.Parallel()
-	var first []byte
-	for range 3 {
-		var all bytes.Buffer
-		for _, i := range images(t, "x", v1.Config{}) {
-			if err := i.WriteContext(t.Context(), &all); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if first == nil {
-			first = all.Bytes()
-		}
-		if !bytes.Equal(first, all.Bytes()) {
-			t.Fatal("differs")
-		}
-	}
-}
-
 func TestALayerHasEveryFolderBeforeWhatIsInIt(t *testing.T) {
 	t.Parallel()
 	for _, i := range images(t, "x", v1.Config{Cmd: []string{"sh"}}) {
@@ -155,19 +136,6 @@ func TestFilesOfARootBaseAreWritableForRootOnly(t *testing.T) {
 					t.Errorf("%s of user %d has the mode %o", e.Name, uid, e.Mode)
 				}
 			}
-		}
-	}
-}
-
-func TestTheStepsInCommonEndWithTheBinary(t *testing.T) {
-	t.Parallel()
-	for _, i := range images(t, "x", v1.Config{User: "app", StopSignal: "SIGQUIT"}) {
-		text, err := i.Dockerfile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if line := strings.Split(string(text), "\n")[i.CommonSteps(string(text))-1]; line != "ADD toskose.tar /" {
-			t.Errorf("%s: they end with %q", i.Plan.Name, line)
 		}
 	}
 }

@@ -23,12 +23,12 @@ type Engine struct {
 	Engine *docker.Engine
 
 	mu   sync.Mutex
-	sent map[string]bool // loaded layers, each with its lower layers
+	sent map[string]bool // keys of the loaded layers; see layerKeys
 }
 
-// Put loads an image, unless the engine has it. It names the image last, so that an interrupted
-// load leaves an unnamed image, which is removed.
-func (s *Engine) Put(ctx context.Context, name, own string, images []*Image) error {
+// Put loads an image unless the engine has it. It names the image last, so that an interrupted load
+// leaves an unnamed image, which is removed.
+func (s *Engine) Put(ctx context.Context, name, pinned string, images []*Image) error {
 	m := images[0] // an engine holds one platform of an image
 	id, loaded := m.ID.String(), false
 	if _, err := s.Engine.Client.ImageInspect(ctx, id); errdefs.IsNotFound(err) {
@@ -39,7 +39,7 @@ func (s *Engine) Put(ctx context.Context, name, own string, images []*Image) err
 	} else if err != nil {
 		return fmt.Errorf("cannot load image %q: %w", name, err)
 	}
-	for _, tag := range []string{own, name} {
+	for _, tag := range []string{pinned, name} {
 		if tag == "" {
 			continue
 		}
@@ -50,15 +50,15 @@ func (s *Engine) Put(ctx context.Context, name, own string, images []*Image) err
 			return err
 		}
 	}
-	return s.remember(m)
+	return s.recordSent(m)
 }
 
-// stacks returns, for each layer that was made here, a key for it and all below
-// it.
-func stacks(m *Image) ([]string, error) {
+// layerKeys returns a key for each added layer: it identifies the layer and all layers below it, as
+// an OCI chain ID does.
+func layerKeys(m *Image) ([]string, error) {
 	below := fmt.Sprint(m.base.Config.RootFS.DiffIDs)
 	var all []string
-	for _, l := range m.own {
+	for _, l := range m.added {
 		diffID, err := l.DiffID()
 		if err != nil {
 			return nil, err
@@ -69,8 +69,9 @@ func stacks(m *Image) ([]string, error) {
 	return all, nil
 }
 
-func (s *Engine) remember(m *Image) error {
-	all, err := stacks(m)
+// recordSent records that the engine has the added layers of an image.
+func (s *Engine) recordSent(m *Image) error {
+	all, err := layerKeys(m)
 	if err != nil {
 		return err
 	}
@@ -79,38 +80,38 @@ func (s *Engine) remember(m *Image) error {
 	if s.sent == nil {
 		s.sent = map[string]bool{}
 	}
-	for _, stack := range all {
-		s.sent[stack] = true
+	for _, key := range all {
+		s.sent[key] = true
 	}
 	return nil
 }
 
-// has counts an image's layers that the engine has, from below.
-func (s *Engine) has(ctx context.Context, m *Image) (int, error) {
-	all, err := stacks(m)
+// countPresent returns how many layers of an image the engine has, counted from the lowest.
+func (s *Engine) countPresent(ctx context.Context, m *Image) (int, error) {
+	all, err := layerKeys(m)
 	if err != nil {
 		return 0, err
 	}
 	bases := len(m.base.Config.RootFS.DiffIDs)
-	if own := s.hasSent(all); own > 0 || s.hasBase(ctx, m) {
-		return bases + own, nil
+	if sent := s.countSent(all); sent > 0 || s.hasBase(ctx, m) {
+		return bases + sent, nil
 	}
 	return 0, nil
 }
 
-// hasSent counts the layers made here that the engine was sent, from below.
-func (s *Engine) hasSent(stacks []string) int {
+// countSent returns how many of the added layers the engine has received, counted from the lowest.
+func (s *Engine) countSent(keys []string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, stack := range slices.Backward(stacks) {
-		if s.sent[stack] {
+	for i, key := range slices.Backward(keys) {
+		if s.sent[key] {
 			return i + 1
 		}
 	}
 	return 0
 }
 
-// hasBase reports whether the engine has the very layers that an image is on.
+// hasBase reports whether the engine has all layers of an image's base.
 func (s *Engine) hasBase(ctx context.Context, m *Image) bool {
 	diffs := m.base.Config.RootFS.DiffIDs
 	if len(diffs) == 0 {
@@ -123,34 +124,34 @@ func (s *Engine) hasBase(ctx context.Context, m *Image) bool {
 	return slices.EqualFunc(has.RootFS.Layers, diffs, func(a string, b v1.Hash) bool { return a == b.String() })
 }
 
-// loadNew loads an image that the engine does not have, and returns the id by
-// which it knows it.
+// loadNew loads an image that the engine does not have, and returns its ID in the engine. If the
+// engine rejects an image without the layers that it should have, loadNew sends all layers.
 func (s *Engine) loadNew(ctx context.Context, name string, m *Image) (id string, err error) {
-	has, err := s.has(ctx, m)
+	present, err := s.countPresent(ctx, m)
 	if err != nil {
 		return "", err
 	}
-	load := func(has int) (string, error) {
-		return s.Engine.Load(ctx, m.name, m.ID.String(), func(ctx context.Context, w io.Writer) error { return archive(ctx, w, m, has) })
+	load := func(present int) (string, error) {
+		return s.Engine.Load(ctx, m.name, m.ID.String(), func(ctx context.Context, w io.Writer) error { return archive(ctx, w, m, present) })
 	}
-	id, err = load(has)
-	if err != nil && has > 0 && ctx.Err() == nil {
+	id, err = load(present)
+	if err != nil && present > 0 && ctx.Err() == nil {
 		s.Engine.Log.Debugf("%s: the engine wants all layers: %v\n", name, err)
 		id, err = load(0)
 	}
 	return id, err
 }
 
-// archive writes an image as `docker save` does, without the first layers,
-// which an engine that has them does not read.
-func archive(ctx context.Context, w io.Writer, m *Image, has int) error {
+// archive writes an image in the format of `docker save`, without the lowest layers, which the engine
+// has.
+func archive(ctx context.Context, w io.Writer, m *Image, present int) error {
 	tw := tar.NewWriter(w)
 	names := make([]string, len(m.base.Config.RootFS.DiffIDs))
 	for i := range names {
 		names[i] = fmt.Sprintf("base-%d.tar", i)
 	}
 	bases := len(names)
-	if has < bases {
+	if present < bases {
 		layers, err := m.base.Layers()
 		if err != nil {
 			return err
@@ -161,10 +162,10 @@ func archive(ctx context.Context, w io.Writer, m *Image, has int) error {
 			}
 		}
 	}
-	for i, l := range m.own {
+	for i, l := range m.added {
 		name := layer.Names[i] + ".tar"
 		names = append(names, name)
-		if bases+i < has {
+		if bases+i < present {
 			continue
 		}
 		if err := l.Tree.AddTarTo(ctx, tw, name); err != nil {

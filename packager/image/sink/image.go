@@ -16,33 +16,33 @@ import (
 	"github.com/toskose/toskose/packager/image/source"
 )
 
-// Image is a base with added layers. Its manifest, which needs all layers compressed, is made on
-// demand; an engine never needs it.
+// Image is a base with added layers. Its manifest, which requires compressed layers, is created on
+// demand; an engine does not need it.
 type Image struct {
-	v1.Image // by its manifest
+	v1.Image // uses the manifest
 
-	ID       v1.Hash // of its configuration
+	ID       v1.Hash // digest of its configuration
 	name     string
 	base     source.Base
 	platform v1.Platform
 	config   []byte
-	own      []*layer.Layer
+	added    []*layer.Layer
 }
 
 // Assemble adds layers to a base, and their digests to the configuration. A configuration contains
 // digests of uncompressed layers.
-func Assemble(name string, platform v1.Platform, base source.Base, c *v1.ConfigFile, own []*layer.Layer) (*Image, error) {
-	for i, l := range own {
+func Assemble(name string, platform v1.Platform, base source.Base, c *v1.ConfigFile, added []*layer.Layer) (*Image, error) {
+	for i, l := range added {
 		diffID, err := l.DiffID()
 		if err != nil {
 			return nil, err
 		}
 		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, diffID)
-		if len(c.History) > 0 || len(base.Config.RootFS.DiffIDs) == 0 { // all of it or none
+		if len(c.History) > 0 || len(base.Config.RootFS.DiffIDs) == 0 { // a partial history would be wrong
 			c.History = append(c.History, v1.History{Created: v1.Time{Time: layer.Epoch}, CreatedBy: "toskose " + layer.Names[i]})
 		}
 	}
-	m := &Image{name: name, base: base, platform: platform, own: own}
+	m := &Image{name: name, base: base, platform: platform, added: added}
 	var err error
 	if m.config, err = json.Marshal(c); err != nil {
 		return nil, fmt.Errorf("cannot encode the configuration of image %q: %w", m.name, err)
@@ -62,7 +62,7 @@ func (m *Image) Layers() ([]v1.Layer, error) {
 		return nil, fmt.Errorf("cannot get the layers of base image %q: %w", m.base.Ref, err)
 	}
 	all := append([]v1.Layer{}, layers...)
-	for _, l := range m.own {
+	for _, l := range m.added {
 		all = append(all, typedLayer{l, m.layerType()})
 	}
 	return all, nil
@@ -141,7 +141,7 @@ func (m *imageCore) LayerByDigest(h v1.Hash) (partial.CompressedLayer, error) {
 	return nil, fmt.Errorf("image %q has no layer %s", m.name, h)
 }
 
-// typedLayer is a layer of the kind that its manifest has.
+// typedLayer is a layer with the media type of its manifest.
 type typedLayer struct {
 	*layer.Layer
 	media types.MediaType
@@ -150,7 +150,7 @@ type typedLayer struct {
 // MediaType implements v1.Layer.
 func (l typedLayer) MediaType() (types.MediaType, error) { return l.media, nil }
 
-// indexOf returns the index of one image for several platforms.
+// indexOf returns an index of the variants of an image.
 func indexOf(images []*Image) v1.ImageIndex {
 	media := types.OCIImageIndex
 	if images[0].mediaType() == types.DockerManifestSchema2 {
@@ -164,7 +164,7 @@ func indexOf(images []*Image) v1.ImageIndex {
 	return index
 }
 
-// manifest is the target of a name: an image, or an index of several.
+// manifest is what a name refers to: an image or an index.
 type manifest interface {
 	Digest() (v1.Hash, error)
 	Size() (int64, error)

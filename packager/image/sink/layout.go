@@ -21,7 +21,7 @@ import (
 	"github.com/toskose/toskose/packager/image/event"
 	"github.com/toskose/toskose/packager/image/layer"
 	"github.com/toskose/toskose/packager/image/source"
-	"github.com/toskose/toskose/packager/internal/files"
+	"github.com/toskose/toskose/packager/output"
 )
 
 // Layout writes images to a folder as an OCI image layout. It writes the blobs first and the index
@@ -31,11 +31,11 @@ type Layout struct {
 	log *event.Log
 
 	mu    sync.Mutex
-	wrote []string // files and folders that were not there, in order
-	add   []v1.Descriptor
+	wrote []string        // created files and folders, in order
+	add   []v1.Descriptor // entries that Commit adds to the index
 }
 
-// NewLayout refuses a folder with something else in it.
+// NewLayout returns a sink for a folder. The folder must be missing, empty or an OCI image layout.
 func NewLayout(dir string, log *event.Log) (*Layout, error) {
 	s := &Layout{dir: dir, log: log}
 	if _, err := os.Stat(filepath.Join(dir, "oci-layout")); err == nil {
@@ -52,9 +52,9 @@ func NewLayout(dir string, log *event.Log) (*Layout, error) {
 }
 
 // Put implements Sink.
-func (s *Layout) Put(ctx context.Context, name, own string, images []*Image) error {
+func (s *Layout) Put(ctx context.Context, name, pinned string, images []*Image) error {
 	var all []map[string]string
-	for _, name := range []string{own, name} {
+	for _, name := range []string{pinned, name} {
 		full, err := reference.ParseDockerRef(name)
 		if err != nil {
 			return fmt.Errorf("%q is not a name for an image: %w", name, err)
@@ -62,11 +62,11 @@ func (s *Layout) Put(ctx context.Context, name, own string, images []*Image) err
 		all = append(all, map[string]string{source.AnnotationRef: name, source.AnnotationName: full.String()})
 	}
 	for _, m := range images {
-		if err := s.image(ctx, m); err != nil {
+		if err := s.writeImage(ctx, m); err != nil {
 			return fmt.Errorf("cannot write image %q to %q: %w", name, s.dir, err)
 		}
 	}
-	desc, err := s.top(ctx, images)
+	desc, err := s.writeIndex(ctx, images)
 	if err != nil {
 		return fmt.Errorf("cannot write image %q to %q: %w", name, s.dir, err)
 	}
@@ -79,8 +79,8 @@ func (s *Layout) Put(ctx context.Context, name, own string, images []*Image) err
 	return nil
 }
 
-// image writes all blobs of an image, its manifest last.
-func (s *Layout) image(ctx context.Context, m *Image) error {
+// writeImage writes all blobs of an image, its manifest last.
+func (s *Layout) writeImage(ctx context.Context, m *Image) error {
 	layers, err := m.Layers()
 	if err != nil {
 		return err
@@ -103,24 +103,25 @@ func (s *Layout) image(ctx context.Context, m *Image) error {
 			r, err := l.Compressed()
 			return &teeReader{Reader: io.TeeReader(r, done), Closer: r}, err
 		}
-		if err := s.blob(ctx, digest, open); err != nil {
+		if err := s.writeBlob(ctx, digest, open); err != nil {
 			return err
 		}
 	}
-	if err := s.data(ctx, m.ID, m.config); err != nil {
+	if err := s.writeData(ctx, m.ID, m.config); err != nil {
 		return err
 	}
-	return s.raw(ctx, m)
+	return s.writeManifest(ctx, m)
 }
 
-// teeReader is a reader that can be closed.
+// teeReader is an io.TeeReader with the Close method of its source.
 type teeReader struct {
 	io.Reader
 	io.Closer
 }
 
-// top returns the descriptor of the manifest or index that a name refers to.
-func (s *Layout) top(ctx context.Context, images []*Image) (v1.Descriptor, error) {
+// writeIndex writes the index of an image with several variants. It returns the descriptor of the
+// index, or of the manifest of a single variant.
+func (s *Layout) writeIndex(ctx context.Context, images []*Image) (v1.Descriptor, error) {
 	top := manifestOf(images)
 	digest, digestErr := top.Digest()
 	size, sizeErr := top.Size()
@@ -130,10 +131,10 @@ func (s *Layout) top(ctx context.Context, images []*Image) (v1.Descriptor, error
 		desc.Platform = &images[0].platform
 		return desc, errors.Join(digestErr, sizeErr, mediaErr)
 	}
-	return desc, errors.Join(digestErr, sizeErr, mediaErr, s.raw(ctx, top))
+	return desc, errors.Join(digestErr, sizeErr, mediaErr, s.writeManifest(ctx, top))
 }
 
-func (s *Layout) raw(ctx context.Context, m manifest) error {
+func (s *Layout) writeManifest(ctx context.Context, m manifest) error {
 	digest, err := m.Digest()
 	if err != nil {
 		return err
@@ -142,20 +143,20 @@ func (s *Layout) raw(ctx context.Context, m manifest) error {
 	if err != nil {
 		return err
 	}
-	return s.data(ctx, digest, data)
+	return s.writeData(ctx, digest, data)
 }
 
-func (s *Layout) data(ctx context.Context, digest v1.Hash, data []byte) error {
-	return s.blob(ctx, digest, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
+func (s *Layout) writeData(ctx context.Context, digest v1.Hash, data []byte) error {
+	return s.writeBlob(ctx, digest, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
 }
 
-// blob writes a blob unless it is there.
-func (s *Layout) blob(ctx context.Context, digest v1.Hash, open func() (io.ReadCloser, error)) error {
+// writeBlob writes a blob unless it exists.
+func (s *Layout) writeBlob(ctx context.Context, digest v1.Hash, open func() (io.ReadCloser, error)) error {
 	path := filepath.Join(s.dir, "blobs", digest.Algorithm, digest.Hex)
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	if err := s.folder(filepath.Dir(path)); err != nil {
+	if err := s.makeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	r, err := open()
@@ -163,7 +164,7 @@ func (s *Layout) blob(ctx context.Context, digest v1.Hash, open func() (io.ReadC
 		return err
 	}
 	defer r.Close()
-	if err := files.Copy(path, layer.Stoppable(ctx, r)); err != nil {
+	if err := output.CopyFile(path, layer.Stoppable(ctx, r)); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -172,10 +173,10 @@ func (s *Layout) blob(ctx context.Context, digest v1.Hash, open func() (io.ReadC
 	return nil
 }
 
-func (s *Layout) folder(path string) error {
+func (s *Layout) makeFolder(path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	made, err := files.MakeFolder(path, 0o755)
+	made, err := output.MakeFolder(path, 0o755)
 	s.wrote = append(s.wrote, made...)
 	return err
 }
@@ -213,7 +214,7 @@ func (s *Layout) Commit(ctx context.Context) error {
 		if _, err := os.Stat(filepath.Join(s.dir, f.name)); errors.Is(err, fs.ErrNotExist) {
 			s.wrote = append(s.wrote, filepath.Join(s.dir, f.name))
 		}
-		if err := files.Copy(filepath.Join(s.dir, f.name), strings.NewReader(f.text+"\n")); err != nil {
+		if err := output.CopyFile(filepath.Join(s.dir, f.name), strings.NewReader(f.text+"\n")); err != nil {
 			return fmt.Errorf("cannot write images to %q: %w", s.dir, err)
 		}
 	}
@@ -224,6 +225,6 @@ func (s *Layout) Commit(ctx context.Context) error {
 // Abort removes the written files unless Commit named them.
 func (s *Layout) Abort() {
 	for _, path := range slices.Backward(s.wrote) {
-		_ = os.Remove(path) // a folder stays if something else is in it by now
+		_ = os.Remove(path) // a folder with other files stays
 	}
 }

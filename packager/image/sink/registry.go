@@ -21,8 +21,8 @@ type Registry struct {
 
 // Put pushes an image, or an index for several platforms. It pushes the tag last, so that the tag
 // never refers to an incomplete image.
-func (s *Registry) Put(ctx context.Context, name, own string, images []*Image) error {
-	first, err := parseTag(own)
+func (s *Registry) Put(ctx context.Context, name, pinned string, images []*Image) error {
+	first, err := parseTag(pinned)
 	if err != nil {
 		return err
 	}

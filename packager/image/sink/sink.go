@@ -4,32 +4,31 @@ package sink
 
 import "context"
 
-// Sink is where images go. Nothing is left where Commit was not called, after
-// Abort.
+// Sink is a destination of images. Abort removes what was written unless Commit was called.
 type Sink interface {
-	// Put writes an image, one for each platform, under a unique name, unless that is empty, and
-	// under a name that may have belonged to another image.
-	Put(ctx context.Context, name, own string, images []*Image) error
+	// Put writes an image, with a variant for each platform. The image gets a pinned name, which no
+	// other image has, unless it is empty; and a name that may have belonged to another image.
+	Put(ctx context.Context, name, pinned string, images []*Image) error
 	Commit(ctx context.Context) error
 	Abort()
 }
 
-// immediate is a sink whose images are there when they are put.
+// immediate implements Commit and Abort for sinks whose Put is final.
 type immediate struct{}
 
 func (immediate) Commit(context.Context) error { return nil }
 func (immediate) Abort()                       {}
 
-// Both writes to a sink and then, once that has the complete image, to another.
+// Both returns a sink that writes each image to the first sink and then to the second.
 func Both(first, second Sink) Sink { return both{first, second} }
 
 type both struct{ first, second Sink }
 
-func (s both) Put(ctx context.Context, name, own string, images []*Image) error {
-	if err := s.first.Put(ctx, name, own, images); err != nil {
+func (s both) Put(ctx context.Context, name, pinned string, images []*Image) error {
+	if err := s.first.Put(ctx, name, pinned, images); err != nil {
 		return err
 	}
-	return s.second.Put(ctx, name, own, images)
+	return s.second.Put(ctx, name, pinned, images)
 }
 
 func (s both) Commit(ctx context.Context) error {

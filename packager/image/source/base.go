@@ -1,6 +1,5 @@
-// Package source finds the bases of images: on an engine, in registries or in
-// an OCI image layout. Its goroutines end before the function that Ahead returns
-// does.
+// Package source finds the bases of images: on an engine, in registries or in an OCI image layout.
+// Its goroutines end before the function that Prefetch returns does.
 package source
 
 import (
@@ -22,18 +21,18 @@ import (
 type Source interface {
 	Find(ctx context.Context, ref string, platform v1.Platform) (*Image, error)
 
-	// Known returns a registry's digest of an image. If the digest is unknown, the error is the
+	// Resolve returns a registry's digest of an image. If the digest is unknown, the error is the
 	// reason, and the rest of the result is valid.
-	Known(ctx context.Context, ref string) (Known, error)
+	Resolve(ctx context.Context, ref string) (Resolved, error)
 }
 
-// Known describes an image that runs unchanged.
-type Known struct {
+// Resolved describes an image that runs unchanged.
+type Resolved struct {
 	Digest string // the registry's digest
-	User   string // the user that it runs as; empty: not known
+	User   string // the user that it runs as; empty: unknown
 }
 
-// digestIn returns the digest that a reference names, if it does.
+// digestIn returns the digest of a reference, or "" if it has none.
 func digestIn(ref string) (named reference.Named, digest string, err error) {
 	named, err = reference.ParseDockerRef(ref)
 	if err != nil {
@@ -45,7 +44,7 @@ func digestIn(ref string) (named reference.Named, digest string, err error) {
 	return named, digest, nil
 }
 
-// None has no image.
+// None is a source without images.
 type None struct{}
 
 // Find implements Source.
@@ -53,28 +52,28 @@ func (None) Find(context.Context, string, v1.Platform) (*Image, error) {
 	return nil, errors.New("no engine is used")
 }
 
-// Known implements Source.
-func (None) Known(context.Context, string) (Known, error) {
-	return Known{}, errors.New("no engine is used")
+// Resolve implements Source.
+func (None) Resolve(context.Context, string) (Resolved, error) {
+	return Resolved{}, errors.New("no engine is used")
 }
 
-// Image is an image to build upon.
+// Image is an image to build on.
 type Image struct {
 	Config *v1.ConfigFile
 	Media  types.MediaType                                           // of its manifest
-	Layers func() ([]v1.Layer, error)                                // transferred only when they are read
+	Layers func() ([]v1.Layer, error)                                // transferred when they are read
 	File   func(ctx context.Context, name string) (io.Reader, error) // of its file system
 
-	// Lacks returns the absolute paths that do not exist in its file system. It is
-	// nil where all layers would have to be read.
-	Lacks func(ctx context.Context, paths []string) ([]string, error)
+	// Missing returns the absolute paths that do not exist in the image. It is nil if that would
+	// require reading all layers.
+	Missing func(ctx context.Context, paths []string) ([]string, error)
 }
 
-// Base is an image that can be built upon.
+// Base is an image that images can be built on.
 type Base struct {
 	*Image
 	Ref string
-	UID int // of its user
+	UID int // numeric ID of its user
 }
 
 // ScratchRef is the reference of the empty base.
@@ -91,7 +90,7 @@ func Scratch(platform v1.Platform) Base {
 	}}
 }
 
-// NewBase makes a base of an image, unless that cannot be built upon.
+// NewBase returns an image as a base, or an error if nothing can be built on it.
 func NewBase(ctx context.Context, ref string, img *Image, platform v1.Platform) (Base, error) {
 	subject, has := fmt.Sprintf("base image %q", ref), platformOf(img.Config)
 	if has.OS != platform.OS || has.Architecture != platform.Architecture || platform.Variant != "" && has.Variant != "" && has.Variant != platform.Variant {
@@ -117,8 +116,7 @@ func platformOf(c *v1.ConfigFile) v1.Platform {
 	return p
 }
 
-// userID returns the number of an image's user, which may be a name of its
-// /etc/passwd.
+// userID returns the numeric ID of an image's user, whose name may be defined in its /etc/passwd.
 func userID(ctx context.Context, img *Image) (int, error) {
 	user, _, _ := strings.Cut(img.Config.Config.User, ":")
 	if user == "" || user == "root" {

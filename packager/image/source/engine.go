@@ -21,7 +21,6 @@ import (
 
 	"github.com/toskose/toskose/packager/image/docker"
 	"github.com/toskose/toskose/packager/image/layer"
-	"github.com/toskose/toskose/packager/internal/once"
 )
 
 // When an engine pulls a base.
@@ -36,13 +35,13 @@ type Engine struct {
 	Engine  *docker.Engine
 	Pull    string // PullAlways, PullMissing or PullNever
 	Temp    *layer.Temp
-	History bool // whether the history of images is wanted, which costs a question
+	History bool // also read the history of images, which takes another request
 
-	inspected once.Group[image.InspectResponse] // by reference
+	inspected Cache[image.InspectResponse] // by reference
 }
 
-// Ahead inspects images before the platform is known. The caller must call wait at the end.
-func (s *Engine) Ahead(ctx context.Context, refs []string) (wait func()) {
+// Prefetch inspects images before the platform is known. The caller must call wait at the end.
+func (s *Engine) Prefetch(ctx context.Context, refs []string) (wait func()) {
 	var all sync.WaitGroup
 	for _, ref := range refs {
 		if _, err := reference.ParseDockerRef(ref); err == nil { // otherwise Find reports it
@@ -54,7 +53,7 @@ func (s *Engine) Ahead(ctx context.Context, refs []string) (wait func()) {
 
 // inspect inspects an image, once.
 func (s *Engine) inspect(ctx context.Context, ref string) (image.InspectResponse, error) {
-	return s.inspected.Do(ref, func() (image.InspectResponse, error) { return s.Engine.Client.ImageInspect(ctx, ref) })
+	return s.inspected.Get(ref, func() (image.InspectResponse, error) { return s.Engine.Client.ImageInspect(ctx, ref) })
 }
 
 // Find implements Source.
@@ -63,53 +62,53 @@ func (s *Engine) Find(ctx context.Context, ref string, platform v1.Platform) (*I
 	if err != nil {
 		return nil, fmt.Errorf("%q is not an image: %w", ref, err)
 	}
-	has, err := s.inspect(ctx, ref)
-	lacks, err := lacking(has, err, platform)
+	found, err := s.inspect(ctx, ref)
+	why, err := mismatch(found, err, platform)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for image %q: %w", ref, err)
 	}
-	if s.Pull == PullAlways || lacks != "" && s.Pull == PullMissing {
+	if s.Pull == PullAlways || why != "" && s.Pull == PullMissing {
 		if err := s.Engine.Pull(ctx, parsed.String(), platform); err != nil {
-			if lacks == "" {
+			if why == "" {
 				return nil, fmt.Errorf("cannot pull image %q: %w; --pull missing takes the one that the engine has", ref, err)
 			}
 			return nil, fmt.Errorf("cannot get image %q: the engine has %s, and the pull failed: %w; "+
-				"add it by docker pull, docker load or docker build", ref, lacks, err)
+				"add it by docker pull, docker load or docker build", ref, why, err)
 		}
-		has, err = s.Engine.Client.ImageInspect(ctx, ref)
-		if lacks, err = lacking(has, err, platform); err != nil {
+		found, err = s.Engine.Client.ImageInspect(ctx, ref)
+		if why, err = mismatch(found, err, platform); err != nil {
 			return nil, fmt.Errorf("cannot look for image %q: %w", ref, err)
 		}
 	}
-	if lacks != "" {
-		return nil, fmt.Errorf("cannot get image %q: the engine has %s", ref, lacks)
+	if why != "" {
+		return nil, fmt.Errorf("cannot get image %q: the engine has %s", ref, why)
 	}
-	return s.image(ctx, has)
+	return s.image(ctx, found)
 }
 
-// Known implements Source: of an image that the engine has, and pulls no newer one of, the
-// digest that it was pulled by counts.
-func (s *Engine) Known(ctx context.Context, ref string) (known Known, err error) {
+// Resolve implements Source. If the engine has the image and does not pull a newer one, Resolve
+// returns the digest by which the image was pulled.
+func (s *Engine) Resolve(ctx context.Context, ref string) (known Resolved, err error) {
 	named, digest, err := digestIn(ref)
 	if err != nil {
 		return known, err
 	}
-	has, err := s.inspect(ctx, ref)
+	found, err := s.inspect(ctx, ref)
 	if err != nil && !errdefs.IsNotFound(err) {
 		return known, err
 	}
-	there := err == nil
-	if there && has.Config != nil {
-		known.User = has.Config.User
+	exists := err == nil
+	if exists && found.Config != nil {
+		known.User = found.Config.User
 	}
 	switch {
 	case digest != "":
 		known.Digest = digest
 		return known, nil
-	case there && s.Pull != PullAlways:
-		return s.pulled(ctx, named, has, known)
+	case exists && s.Pull != PullAlways:
+		return s.pulled(ctx, named, found, known)
 	case s.Pull == PullNever:
-		return known, errors.New("the engine has none, and is to pull none (--pull never)")
+		return known, errors.New("the engine has none and does not pull (--pull never)")
 	}
 	known.Digest, err = s.Engine.Digest(ctx, named.String())
 	return known, err
@@ -117,15 +116,15 @@ func (s *Engine) Known(ctx context.Context, ref string) (known Known, err error)
 
 // pulled sets the digest by which an image was pulled. An engine with containerd's store also
 // assigns a digest to an image that it built; in that case the registry must have the digest.
-func (s *Engine) pulled(ctx context.Context, named reference.Named, has image.InspectResponse, known Known) (Known, error) {
-	for _, text := range has.RepoDigests {
+func (s *Engine) pulled(ctx context.Context, named reference.Named, found image.InspectResponse, known Resolved) (Resolved, error) {
+	for _, text := range found.RepoDigests {
 		pulled, digest, err := digestIn(text)
 		if err != nil || pulled.Name() != named.Name() {
 			continue
 		}
-		if has.Descriptor != nil {
+		if found.Descriptor != nil {
 			if _, err := s.Engine.Digest(ctx, pulled.String()); err != nil {
-				return known, fmt.Errorf("the engine has one that its registry does not say to have: %w", err)
+				return known, fmt.Errorf("the engine has one that its registry does not report: %w", err)
 			}
 		}
 		known.Digest = digest
@@ -134,57 +133,57 @@ func (s *Engine) pulled(ctx context.Context, named reference.Named, has image.In
 	return known, errors.New("the engine has one that came from no registry")
 }
 
-// lacking describes why the engine's response has no image for the platform; lacks is empty if it
-// has one.
-func lacking(has image.InspectResponse, err error, platform v1.Platform) (lacks string, _ error) {
+// mismatch describes why an engine's response is not an image for the platform. It returns "" if it
+// is one.
+func mismatch(found image.InspectResponse, err error, platform v1.Platform) (why string, _ error) {
 	if errdefs.IsNotFound(err) {
 		return "none", nil
 	}
-	if err == nil && has.Architecture != "" && has.Architecture != platform.Architecture {
-		lacks = fmt.Sprintf("it for %s/%s, not for %s", has.Os, has.Architecture, platform)
+	if err == nil && found.Architecture != "" && found.Architecture != platform.Architecture {
+		why = fmt.Sprintf("it for %s/%s, not for %s", found.Os, found.Architecture, platform)
 	}
-	return lacks, err
+	return why, err
 }
 
 // image builds an image configuration from the engine's response: the engine exports the original
 // one only together with all layers.
-func (s *Engine) image(ctx context.Context, has image.InspectResponse) (*Image, error) {
-	c := &v1.ConfigFile{Architecture: has.Architecture, OS: has.Os, Variant: has.Variant, OSVersion: has.OsVersion}
+func (s *Engine) image(ctx context.Context, found image.InspectResponse) (*Image, error) {
+	c := &v1.ConfigFile{Architecture: found.Architecture, OS: found.Os, Variant: found.Variant, OSVersion: found.OsVersion}
 	c.RootFS.Type = "layers"
-	for _, text := range has.RootFS.Layers {
+	for _, text := range found.RootFS.Layers {
 		diffID, err := v1.NewHash(text)
 		if err != nil {
-			return nil, fmt.Errorf("cannot use image %q: %w", has.ID, err)
+			return nil, fmt.Errorf("cannot use image %q: %w", found.ID, err)
 		}
 		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, diffID)
 	}
-	if has.Config != nil {
-		data, err := json.Marshal(has.Config)
+	if found.Config != nil {
+		data, err := json.Marshal(found.Config)
 		if err == nil {
 			err = json.Unmarshal(data, &c.Config)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("cannot use image %q: its configuration: %w", has.ID, err)
+			return nil, fmt.Errorf("cannot use image %q: its configuration: %w", found.ID, err)
 		}
 	}
 	if s.History {
-		history, err := s.Engine.Client.ImageHistory(ctx, has.ID)
+		history, err := s.Engine.Client.ImageHistory(ctx, found.ID)
 		if err != nil {
-			return nil, fmt.Errorf("cannot use image %q: its history: %w", has.ID, err)
+			return nil, fmt.Errorf("cannot use image %q: its history: %w", found.ID, err)
 		}
 		c.History = historyOf(history, len(c.RootFS.DiffIDs))
 	}
-	set := &savedLayers{ctx: ctx, engine: s.Engine, id: has.ID, folder: s.Temp, diffs: c.RootFS.DiffIDs}
+	set := &savedLayers{ctx: ctx, engine: s.Engine, id: found.ID, folder: s.Temp, diffs: c.RootFS.DiffIDs}
 	return &Image{
 		Config: c, Media: types.OCIManifestSchema1, Layers: sync.OnceValues(set.all),
-		File:  func(ctx context.Context, name string) (io.Reader, error) { return s.file(ctx, has.ID, name) },
-		Lacks: func(ctx context.Context, paths []string) ([]string, error) { return s.lacks(ctx, has.ID, paths) },
+		File:    func(ctx context.Context, name string) (io.Reader, error) { return s.file(ctx, found.ID, name) },
+		Missing: func(ctx context.Context, paths []string) ([]string, error) { return s.missing(ctx, found.ID, paths) },
 	}, nil
 }
 
-// historyOf returns an image's history, oldest first. An engine does not say
-// which steps made no layer; where their sizes do not say it either, there is
-// no history.
+// historyOf returns an image's history, oldest first. An engine does not report which steps created
+// no layer: historyOf assumes the steps without a size, and returns nil if that contradicts the number
+// of layers.
 func historyOf(items []image.HistoryResponseItem, layers int) []v1.History {
 	var history []v1.History
 	for i := len(items) - 1; i >= 0; i-- {
@@ -205,7 +204,7 @@ func historyOf(items []image.HistoryResponseItem, layers int) []v1.History {
 
 // file reads a file of an image.
 func (s *Engine) file(ctx context.Context, id, name string) (r io.Reader, err error) {
-	err = s.unstarted(ctx, id, func(container string) error {
+	err = s.withContainer(ctx, id, func(container string) error {
 		stream, _, err := s.Engine.Client.CopyFromContainer(ctx, container, "/"+name)
 		if errdefs.IsNotFound(err) {
 			return fs.ErrNotExist
@@ -229,10 +228,10 @@ func (s *Engine) file(ctx context.Context, id, name string) (r io.Reader, err er
 	return r, err
 }
 
-// lacks searches for paths in an image. A path counts as existing if its existence cannot be
-// determined.
-func (s *Engine) lacks(ctx context.Context, id string, paths []string) (missing []string, err error) {
-	err = s.unstarted(ctx, id, func(container string) error {
+// missing returns the paths that do not exist in an image. A path counts as existing if its existence
+// cannot be determined.
+func (s *Engine) missing(ctx context.Context, id string, paths []string) (missing []string, err error) {
+	err = s.withContainer(ctx, id, func(container string) error {
 		for _, name := range paths {
 			if _, err := s.Engine.Client.ContainerStatPath(ctx, container, name); errdefs.IsNotFound(err) {
 				missing = append(missing, name)
@@ -243,9 +242,9 @@ func (s *Engine) lacks(ctx context.Context, id string, paths []string) (missing 
 	return missing, err
 }
 
-// unstarted has use look into a container of an image that is never started.
-func (s *Engine) unstarted(ctx context.Context, id string, use func(container string) error) (err error) {
-	last, cancel := docker.Lasting(ctx)
+// withContainer calls use with a container of an image that is never started.
+func (s *Engine) withContainer(ctx context.Context, id string, use func(container string) error) (err error) {
+	last, cancel := docker.WithCleanup(ctx)
 	defer cancel()
 	created, err := s.Engine.Client.ContainerCreate(last, &container.Config{Image: id, Entrypoint: []string{"none"}}, nil, nil, nil, "")
 	if err != nil {

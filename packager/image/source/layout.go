@@ -49,13 +49,13 @@ func (s *Layout) Find(_ context.Context, ref string, platform v1.Platform) (*Ima
 	return found, nil
 }
 
-// Known implements Source.
-func (s *Layout) Known(_ context.Context, ref string) (Known, error) {
+// Resolve implements Source.
+func (s *Layout) Resolve(_ context.Context, ref string) (Resolved, error) {
 	_, digest, err := digestIn(ref)
 	if err == nil && digest == "" {
-		err = errors.New("no registry is asked for its digest")
+		err = errors.New("no registry is queried for its digest")
 	}
-	return Known{Digest: digest}, err
+	return Resolved{Digest: digest}, err
 }
 
 // matches reports whether a reference refers to an entry of a layout: by its digest, by its

@@ -45,21 +45,21 @@ func (s *Registry) Find(ctx context.Context, ref string, platform v1.Platform) (
 	return found, nil
 }
 
-// Known implements Source.
-func (s *Registry) Known(ctx context.Context, ref string) (Known, error) {
+// Resolve implements Source.
+func (s *Registry) Resolve(ctx context.Context, ref string) (Resolved, error) {
 	_, digest, err := digestIn(ref)
 	if err != nil || digest != "" {
-		return Known{Digest: digest}, err
+		return Resolved{Digest: digest}, err
 	}
 	r, err := name.ParseReference(ref)
 	if err != nil {
-		return Known{}, fmt.Errorf("%q is not an image: %w", ref, err)
+		return Resolved{}, fmt.Errorf("%q is not an image: %w", ref, err)
 	}
 	desc, err := remote.Head(r, s.Options(ctx)...)
 	if err != nil {
-		return Known{}, RegistryError(r, err)
+		return Resolved{}, RegistryError(r, err)
 	}
-	return Known{Digest: desc.Digest.String()}, nil
+	return Resolved{Digest: desc.Digest.String()}, nil
 }
 
 // read reads an image up to its configuration. From an index, it reads the platform's image.

@@ -18,10 +18,10 @@ import (
 	"github.com/toskose/toskose/packager/image/layer"
 )
 
-// savedLayers are the layers of an image on an engine, which sends them all at
-// once, when the first is read.
+// savedLayers are the layers of an image on an engine. The engine sends all of them when the first
+// one is read.
 type savedLayers struct {
-	ctx    context.Context // of the build: v1.Layer has no other way to end
+	ctx    context.Context // of the build; v1.Layer takes no context
 	engine *docker.Engine
 	id     string
 	folder *layer.Temp
@@ -43,8 +43,8 @@ func (s *savedLayers) all() ([]v1.Layer, error) {
 	return layers, nil
 }
 
-// save reads the engine's archive of the image. How its files are named
-// differs from engine to engine; the layers are known by their digests.
+// save reads the engine's archive of the image. The names of its files differ between engines, so
+// layers are identified by their digests.
 func (s *savedLayers) save() (map[v1.Hash]layer.Blob, error) {
 	stream, err := s.engine.Client.ImageSave(s.ctx, []string{s.id})
 	if err != nil {
@@ -100,7 +100,7 @@ func decompress(w io.Writer, r io.Reader) error {
 	return err
 }
 
-// savedLayer is one of them, whose digest is known before it is compressed.
+// savedLayer is a layer whose DiffID is known before it is compressed.
 type savedLayer struct {
 	layer.Packed
 	diffID v1.Hash

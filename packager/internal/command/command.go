@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Error is why a command has failed.
+// Error is the error of a command that failed.
 type Error struct {
-	Words []string // of the command
-	Said  string   // its captured output
-	Err   error
+	Words  []string // the command line
+	Output string   // its captured output
+	Err    error
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("`%s`: %v%s", strings.Join(e.Words, " "), e.Err, Indented(LastLines(e.Said, 10)))
+	return fmt.Sprintf("`%s`: %v%s", strings.Join(e.Words, " "), e.Err, Indented(LastLines(e.Output, 10)))
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -28,11 +28,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // not set, Run also captures stdout for the error, and copies both streams to debug, which may be
 // nil.
 func Run(cmd *exec.Cmd, debug io.Writer) error {
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var output bytes.Buffer
+	cmd.Stderr = &output
 	if cmd.Stdout == nil {
 		if debug != nil {
-			cmd.Stderr = io.MultiWriter(&said, debug)
+			cmd.Stderr = io.MultiWriter(&output, debug)
 		}
 		cmd.Stdout = cmd.Stderr
 	}
@@ -40,7 +40,7 @@ func Run(cmd *exec.Cmd, debug io.Writer) error {
 		cmd.WaitDelay = time.Second
 	}
 	if err := runTogether(cmd); err != nil {
-		return &Error{cmd.Args, strings.TrimSpace(colors.ReplaceAllString(said.String(), "")), err}
+		return &Error{cmd.Args, strings.TrimSpace(colors.ReplaceAllString(output.String(), "")), err}
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func Run(cmd *exec.Cmd, debug io.Writer) error {
 // colors are the escape sequences that docker-compose prints even if its output is not a terminal.
 var colors = regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]|\r`)
 
-// LastLines returns the end of a text.
+// LastLines returns the last n lines of a text.
 func LastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -6,10 +6,10 @@ import (
 	"syscall"
 )
 
-// runTogether runs a command that is killed when this process exits: otherwise it could continue
-// to change an application while the next command of toskose, which finds that this process has
-// exited, changes it, too. The kernel sends the signal when the thread that started the command
-// exits, so the goroutine keeps that thread.
+// runTogether runs a command that is killed when this process exits. Otherwise it could continue to
+// change an application after the next toskose command has taken over the lock of this process. The
+// kernel sends the signal when the thread that started the command exits, so the goroutine keeps that
+// thread.
 func runTogether(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -4,5 +4,5 @@ package command
 
 import "os/exec"
 
-// runTogether runs a command. Where this process is killed, the command runs on.
+// runTogether runs a command. It continues if this process is killed.
 func runTogether(cmd *exec.Cmd) error { return cmd.Run() }

@@ -151,7 +151,7 @@ func replaced(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR)
 }
 
-var errReplaced = errors.New("another file has taken its place")
+var errReplaced = errors.New("another file has replaced it")
 
 // open writes a file or a folder.
 func (t *writer) open(dir *os.File, base, name string, was unix.Stat_t) error {
