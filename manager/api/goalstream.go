@@ -96,10 +96,10 @@ func (s *goalStream) until(ctx context.Context) context.Context {
 	if !s.wanted {
 		return ctx
 	}
-	ctx, tell := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	changed, check, due := s.changed, s.check, s.at.Add(goalPause+time.Duration(len(s.said))*time.Second/goalVolume)
 	go func() {
-		defer tell()
+		defer cancel()
 		var checking <-chan time.Time
 		if !check.IsZero() {
 			checking = time.After(time.Until(check))

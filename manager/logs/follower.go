@@ -87,7 +87,7 @@ func (f *follower) read(ctx context.Context, out chan<- piece) (opened bool, err
 			return true, err
 		}
 		if !chunk.Live && (chunk.Log < 0 || chunk.Log >= len(f.lines)) {
-			return true, fmt.Errorf("%s names a log that nobody asked for", f.replica)
+			return true, fmt.Errorf("%s names a log that was not requested", f.replica)
 		}
 		if !f.give(ctx, out, piece{from: f, chunk: chunk, data: data}) {
 			return true, ctx.Err()
