@@ -38,8 +38,9 @@ type Window struct {
 // process is the browser, which starts with its first window and ends with Close.
 var process struct {
 	sync.Mutex
-	ctx context.Context
-	end context.CancelFunc
+	ctx   context.Context
+	end   context.CancelFunc
+	fonts string // folder
 }
 
 // Main runs the tests of a package, then ends the browser. If permitted, it runs them in a
@@ -58,6 +59,7 @@ func Main(m *testing.M) {
 func Close() {
 	if process.end != nil {
 		process.end()
+		os.RemoveAll(process.fonts)
 	}
 }
 
@@ -72,8 +74,21 @@ func start(t testing.TB) context.Context {
 	if err != nil {
 		t.Skip("there is no chromium")
 	}
-	ctx, end := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(chromedp.ExecPath(path), chromedp.Flag("headless", "new"),
-		chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience)))
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.Flag("headless", "new"),
+		chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience),
+	}
+	if os.Getenv("TOSKOSE_PICTURES") == "" && os.Getenv("TOSKOSE_VIEWS") == "" { // a person looks at pictures
+		if process.fonts, err = os.MkdirTemp("", "toskose-fonts-"); err != nil {
+			t.Fatal(err)
+		}
+		variable, err := writeFonts(process.fonts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options = append(options, chromedp.Env(variable))
+	}
+	ctx, end := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(options...))
 	if err := chromedp.Do(ctx); err != nil {
 		end()
 		t.Fatal(err)

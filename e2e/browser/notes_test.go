@@ -94,7 +94,7 @@ func TestAnAddressWithAFragmentIsLoadedEachTime(t *testing.T) {
 			_, _ = io.WriteString(w, "<!doctype html><title>page</title><p id=a>a")
 		}
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close) // after the window
 	b := Open(t, server.URL+"/#/a", 320)
 	before := loaded.Load()
 	b.load(visit(server.URL + "/#/a"))
@@ -111,7 +111,7 @@ document.getElementById('c').onkeydown = e => { e.preventDefault(); document.que
 			_, _ = io.WriteString(w, trap)
 		}
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close) // after the window
 	says := &mute{TB: t}
 	b := Open(t, server.URL, 320)
 	b.t = says
