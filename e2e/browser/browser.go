@@ -103,7 +103,7 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 	t.Helper()
 	site, _, _ := strings.Cut(url, "/#")
 	b := &Window{t: t, url: strings.TrimSuffix(site, "/")}
-	b.notes.site = b.url
+	b.notes.site, b.notes.shared = b.url, os.Getenv(inside) == ""
 	b.Expect(expected...)
 	ctx, end := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.notes.take))
 	t.Cleanup(end)
@@ -210,14 +210,25 @@ func (b *Window) Click(selector string) {
 	b.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
+// SignIn fills in the form and sends it, again if a network interface changed meanwhile.
 func (b *Window) SignIn(user, password string) {
 	b.t.Helper()
-	b.do(
-		chromedp.WaitVisible(chromedp.CSS("form.signin")),
-		chromedp.SetValue(chromedp.CSS("input[name=user]"), user),
-		chromedp.SendKeys(chromedp.CSS("input[name=password]"), password),
-		chromedp.Click(chromedp.CSS("form.signin button")),
-	)
+	for attempts := 1; ; attempts++ {
+		before := b.notes.interruptions()
+		b.do(
+			chromedp.WaitVisible(chromedp.CSS("form.signin")),
+			chromedp.SetValue(chromedp.CSS("input[name=user]"), user),
+			chromedp.SendKeys(chromedp.CSS("input[name=password]"), password),
+			chromedp.Click(chromedp.CSS("form.signin button")),
+		)
+		if os.Getenv(inside) != "" {
+			return
+		}
+		b.Await(`!document.querySelector('form.signin') || document.querySelector('form.signin .refused').textContent`)
+		if attempts == 10 || b.notes.interruptions() == before || Ask[bool](b, `!document.querySelector('form.signin')`) {
+			return
+		}
+	}
 }
 
 // SignInWithToken signs in with a token of the API instead of a password.

@@ -48,6 +48,11 @@ func TestOnlyTheErrorsThatATestNamesAreRight(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+	n := &notes{site: site, shared: true}
+	n.take(failed("Failed to load resource: net::ERR_NETWORK_CHANGED", site+"/x"))
+	if got := n.wrong(); len(got) > 0 || n.interruptions() != 1 {
+		t.Errorf("in a network that others change: %q, %d interruptions", got, n.interruptions())
+	}
 }
 
 func TestAPageIsLoadedAgainWhereTheNetworkChanged(t *testing.T) {
