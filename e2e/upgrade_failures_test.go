@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// hanging is the --timeout of the upgrades in these tests. A unit answers in less time.
-const hanging = "30s"
+// hanging is the --timeout of the upgrades in these tests, which all fail. It begins when all containers have started, and
+// the rollback has a longer one.
+const hanging = "5s"
 
 // TestAnUpgradeThatHangsIsRolledBackOnASwarm: a container that neither answers nor exits, or that no machine may run, keeps
 // the swarm's own update from ending.
@@ -46,11 +47,15 @@ type failure struct {
 	config         string
 }
 
+// sleeping makes a program exit on SIGTERM, which the first process of a container ignores otherwise: its engine would
+// wait for its grace to stop.
+const sleeping = "trap 'exit 0' TERM\n"
+
 // An upgrade whose unit exits is one of the steps of goThroughReleases.
 var upgradesThatFail = map[string]failure{
 	"unit-hangs":    {image: "box-toskosed", program: "exec /bin/busybox sleep 1000000"},
-	"unit-is-late":  {image: "box-toskosed", program: "/bin/busybox sleep 45\nexec /toskose/unit/late \"$@\""}, // later than hanging
-	"manager-hangs": {image: "manager", program: "exec /bin/busybox sleep 1000000"},
+	"unit-is-late":  {image: "box-toskosed", program: sleeping + "/bin/busybox sleep 60 & wait\nexec /toskose/unit/late \"$@\""}, // much later than hanging
+	"manager-hangs": {image: "manager", program: sleeping + "/bin/busybox sleep 1000000 & wait"},
 }
 
 // rollsBackUpgrades deploys upgrades that fail, each over the same release, and checks that this release runs again.

@@ -38,8 +38,9 @@ type Window struct {
 // process is the browser, which starts with its first window and ends with Close.
 var process struct {
 	sync.Mutex
-	ctx context.Context
-	end context.CancelFunc
+	ctx   context.Context
+	end   context.CancelFunc
+	fonts string // folder
 }
 
 // Main runs the tests of a package, then ends the browser. If permitted, it runs them in a
@@ -58,6 +59,7 @@ func Main(m *testing.M) {
 func Close() {
 	if process.end != nil {
 		process.end()
+		os.RemoveAll(process.fonts)
 	}
 }
 
@@ -72,8 +74,21 @@ func start(t testing.TB) context.Context {
 	if err != nil {
 		t.Skip("there is no chromium")
 	}
-	ctx, end := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(chromedp.ExecPath(path), chromedp.Flag("headless", "new"),
-		chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience)))
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.Flag("headless", "new"),
+		chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience),
+	}
+	if os.Getenv("TOSKOSE_PICTURES") == "" && os.Getenv("TOSKOSE_VIEWS") == "" { // a person looks at pictures
+		if process.fonts, err = os.MkdirTemp("", "toskose-fonts-"); err != nil {
+			t.Fatal(err)
+		}
+		variable, err := writeFonts(process.fonts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options = append(options, chromedp.Env(variable))
+	}
+	ctx, end := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(options...))
 	if err := chromedp.Do(ctx); err != nil {
 		end()
 		t.Fatal(err)
@@ -88,7 +103,7 @@ func Open(t testing.TB, url string, width int64, expected ...string) *Window {
 	t.Helper()
 	site, _, _ := strings.Cut(url, "/#")
 	b := &Window{t: t, url: strings.TrimSuffix(site, "/")}
-	b.notes.site = b.url
+	b.notes.site, b.notes.shared = b.url, os.Getenv(inside) == ""
 	b.Expect(expected...)
 	ctx, end := chromedp.NewContext(start(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.notes.take))
 	t.Cleanup(end)
@@ -195,14 +210,25 @@ func (b *Window) Click(selector string) {
 	b.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
+// SignIn fills in the form and sends it, again if a network interface changed meanwhile.
 func (b *Window) SignIn(user, password string) {
 	b.t.Helper()
-	b.do(
-		chromedp.WaitVisible(chromedp.CSS("form.signin")),
-		chromedp.SetValue(chromedp.CSS("input[name=user]"), user),
-		chromedp.SendKeys(chromedp.CSS("input[name=password]"), password),
-		chromedp.Click(chromedp.CSS("form.signin button")),
-	)
+	for attempts := 1; ; attempts++ {
+		before := b.notes.interruptions()
+		b.do(
+			chromedp.WaitVisible(chromedp.CSS("form.signin")),
+			chromedp.SetValue(chromedp.CSS("input[name=user]"), user),
+			chromedp.SendKeys(chromedp.CSS("input[name=password]"), password),
+			chromedp.Click(chromedp.CSS("form.signin button")),
+		)
+		if os.Getenv(inside) != "" {
+			return
+		}
+		b.Await(`!document.querySelector('form.signin') || document.querySelector('form.signin .refused').textContent`)
+		if attempts == 10 || b.notes.interruptions() == before || Ask[bool](b, `!document.querySelector('form.signin')`) {
+			return
+		}
+	}
 }
 
 // SignInWithToken signs in with a token of the API instead of a password.

@@ -64,13 +64,14 @@
   // each meets no other, or are in a sentence (WCAG 2.2, 2.5.8).
   const targets = [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(seen).map(e => ({e, r: e.getBoundingClientRect()}));
   const small = t => Math.min(t.r.width, t.r.height) < 23.5;
+  const message = e => e.closest('#said'); // messages lie over the page, and scrolling moves targets away from them
   const middle = r => [r.x + r.width / 2, r.y + r.height / 2];
   for (const t of targets.filter(small)) {
     const inline = getComputedStyle(t.e).display === 'inline' && [...t.e.parentElement.childNodes].some(n => n !== t.e && n.textContent.trim());
     if (inline) continue;
     const [x, y] = middle(t.r);
     const near = targets.find(o => {
-      if (o === t || o.e.contains(t.e) || t.e.contains(o.e)) return false;
+      if (o === t || o.e.contains(t.e) || t.e.contains(o.e) || message(o.e) !== message(t.e)) return false;
       if (small(o)) { const [ox, oy] = middle(o.r); return Math.hypot(x - ox, y - oy) < 24; }
       const dx = Math.max(o.r.left - x, 0, x - o.r.right), dy = Math.max(o.r.top - y, 0, y - o.r.bottom);
       return Math.hypot(dx, dy) < 12;

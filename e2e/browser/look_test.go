@@ -33,14 +33,14 @@ func TestLookSeesWhatIsWrong(t *testing.T) {
 		"a level left out":  {"<h2>Part</h2>", "<h3>Part</h3>", "h3 after h1"},
 		"two mains":         {"</main>", "</main><main></main>", "2 main landmarks"},
 		"text beside a box": {`<text x="20"`, `<text x="180"`, "beside its box"},
-		"a label on a line": {`x="20" y="40"`, `x="20" y="48"`, `on a line: text.line "label"`},
+		"a label on a line": {`x="20" y="40"`, `x="20" y="52"`, `on a line: text.line "label"`},
 		"a label in a box":  {`x="20" y="40"`, `x="110" y="20"`, `over another: text.line "label" and rect`},
 		"text over text":    {`<text x="20"`, `<text x="40" y="18">other</text><text x="20"`, "over one another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := strings.Replace(good, c.old, c.other, 1)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
-			defer server.Close()
+			t.Cleanup(server.Close) // after the window
 			wrong := Ask[[]string](Open(t, server.URL, 320), lookScript)
 			if c.want == "" && len(wrong) > 0 || c.want != "" && !slices.ContainsFunc(wrong, func(w string) bool { return strings.Contains(w, c.want) }) {
 				t.Errorf("%q, want %q", wrong, c.want)
@@ -53,11 +53,24 @@ func TestFocusThatCannotBeSeenIsFound(t *testing.T) {
 	for css, seen := range map[string]bool{"button:focus { outline: 2px solid #000 }": true, "button:focus { outline: none }": false} {
 		page := strings.Replace(good, "button:focus { outline: 2px solid #000 }", css, 1)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
-		defer server.Close()
+		t.Cleanup(server.Close) // after the window
 		b := Open(t, server.URL, 320)
 		b.Ask(`document.querySelector('button').focus()`)
 		if at := Ask[focus](b, focusScript); at.What != "button a" || (at.Wrong == "") != seen {
 			t.Errorf("%s: %+v", css, at)
+		}
+	}
+}
+
+func TestTheFontIsTheSameOnEveryMachine(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, good) }))
+	t.Cleanup(server.Close) // after the window
+	b := Open(t, server.URL, 320)
+	// Of 1,000 pixels, Go's fonts have an m of 833 and of 600.
+	for family, want := range map[string]int{"sans-serif": 833, "monospace": 600} {
+		width := Ask[int](b, `(c => { c.font = '1000px `+family+`'; return Math.round(c.measureText('m').width) })(document.createElement('canvas').getContext('2d'))`)
+		if width != want {
+			t.Errorf("an m in %s is %d pixels wide, want %d", family, width, want)
 		}
 	}
 }

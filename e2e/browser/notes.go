@@ -19,7 +19,8 @@ const networkChanged = "net::ERR_NETWORK_CHANGED"
 // notes records errors of a page: console errors and requests to other sites, except those that a
 // test expects.
 type notes struct {
-	site string
+	site   string
+	shared bool // the network namespace, with others that change it
 
 	mu       sync.Mutex
 	noted    []string
@@ -112,6 +113,9 @@ func (n *notes) wrong() (all []string) {
 	defer n.mu.Unlock()
 	left := slices.Clone(n.expected)
 	for _, what := range n.noted {
+		if n.shared && strings.HasPrefix(what, networkChanged) { // the page requests it again
+			continue
+		}
 		if i := slices.Index(left, what); i >= 0 {
 			left = slices.Delete(left, i, i+1)
 			continue
@@ -135,6 +139,18 @@ func (n *notes) wrong() (all []string) {
 func like(noted, expected string) bool {
 	start, open := strings.CutSuffix(expected, "*")
 	return noted == expected || open && strings.HasPrefix(noted, start)
+}
+
+// interruptions returns how many requests ended because a network interface changed.
+func (n *notes) interruptions() (count int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, what := range n.noted {
+		if strings.HasPrefix(what, networkChanged) {
+			count++
+		}
+	}
+	return count
 }
 
 // unchanged repeats do until no network change occurs during it, and discards the errors of

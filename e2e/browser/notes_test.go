@@ -48,6 +48,11 @@ func TestOnlyTheErrorsThatATestNamesAreRight(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+	n := &notes{site: site, shared: true}
+	n.take(failed("Failed to load resource: net::ERR_NETWORK_CHANGED", site+"/x"))
+	if got := n.wrong(); len(got) > 0 || n.interruptions() != 1 {
+		t.Errorf("in a network that others change: %q, %d interruptions", got, n.interruptions())
+	}
 }
 
 func TestAPageIsLoadedAgainWhereTheNetworkChanged(t *testing.T) {
@@ -94,7 +99,7 @@ func TestAnAddressWithAFragmentIsLoadedEachTime(t *testing.T) {
 			_, _ = io.WriteString(w, "<!doctype html><title>page</title><p id=a>a")
 		}
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close) // after the window
 	b := Open(t, server.URL+"/#/a", 320)
 	before := loaded.Load()
 	b.load(visit(server.URL + "/#/a"))
@@ -111,7 +116,7 @@ document.getElementById('c').onkeydown = e => { e.preventDefault(); document.que
 			_, _ = io.WriteString(w, trap)
 		}
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close) // after the window
 	says := &mute{TB: t}
 	b := Open(t, server.URL, 320)
 	b.t = says

@@ -236,7 +236,7 @@ func Root(t testing.TB) string {
 var root = sync.OnceValues(func() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			return dir, nil
 		}
 		if filepath.Dir(dir) == dir {

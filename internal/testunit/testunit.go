@@ -50,7 +50,7 @@ func (b build) path(ctx context.Context) (string, error) {
 		_, err := os.Stat(path) // go test runs a test anew when a file it looked at has changed
 		return path, err
 	}
-	top, err := module()
+	top, err := root()
 	if err != nil {
 		return "", err
 	}
@@ -60,16 +60,16 @@ func (b build) path(ctx context.Context) (string, error) {
 	return filepath.Join(top, b.target), nil
 }
 
-// module returns the root folder of the module, at or above the one that the
-// test runs in.
-func module() (string, error) {
+// root returns the folder of the repository, at or above the one that the test
+// runs in.
+func root() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			err = errors.New("no go.mod here or above")
+			err = errors.New("no go.work here or above")
 		}
 		dir = filepath.Dir(dir)
 	}

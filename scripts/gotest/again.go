@@ -24,12 +24,12 @@ func (r *report) again(most int, run func(failure, *report) error, out io.Writer
 	for _, f := range r.sorted() {
 		fmt.Fprintf(out, "again %s, alone\n", f)
 		alone := newReport(out)
-		if err := run(f, alone); err != nil || alone.failed > 0 || len(alone.skipped) > 0 || alone.passed == 0 {
+		if err := run(f, alone); err != nil || alone.failed > 0 || alone.raced || len(alone.skipped) > 0 || alone.passed == 0 {
 			continue
 		}
 		r.failed -= r.failures[f]
 		r.passed += r.failures[f]
-		r.flaky = append(r.flaky, f.String())
+		r.repeated = append(r.repeated, f)
 	}
 }
 

@@ -4,7 +4,8 @@
 //
 // It prints one line for each package, and the output of tests that fail or take long. With
 // CI=true, a skipped test is a failure, as all tests must run there; and up to two failed
-// tests are run once more, each alone.
+// tests are run once more, each alone. Those that pass then are listed at the end with their
+// first output, and counted in the last line.
 package main
 
 import (

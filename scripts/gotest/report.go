@@ -35,13 +35,14 @@ type report struct {
 	broken  []string            // packages that failed without a test of theirs failing
 	failing map[string]bool     // packages with a failed test
 
-	failures map[failure]int // failed tests at the top, with how many failed of it
-	raced    bool            // the race detector reported a race
-	flaky    []string        // tests that failed, and passed alone
+	failures map[failure]int    // failed tests at the top, with how many failed of it
+	raced    bool               // the race detector reported a race
+	first    map[failure]string // what they printed
+	repeated []failure          // tests that failed, and passed alone
 }
 
 func newReport(out io.Writer) *report {
-	return &report{out: out, output: map[string][]string{}, skipped: map[string][]string{}, failing: map[string]bool{}, failures: map[failure]int{}}
+	return &report{out: out, output: map[string][]string{}, skipped: map[string][]string{}, failing: map[string]bool{}, failures: map[failure]int{}, first: map[failure]string{}}
 }
 
 // broke takes in that the run could not be made.
@@ -101,14 +102,16 @@ func (r *report) testEnded(e event, key string) {
 	case "fail":
 		r.failed++
 		r.failing[e.Package] = true
-		top, _, _ := strings.Cut(e.Test, "/")
-		r.failures[failure{e.Package, top}]++
-		fmt.Fprintf(r.out, "FAIL  %s %s (%.1fs)\n", e.Package, e.Test, e.Elapsed)
+		text := fmt.Sprintf("FAIL  %s %s (%.1fs)\n", e.Package, e.Test, e.Elapsed)
 		for _, line := range r.output[key] {
 			if !strings.HasPrefix(line, "=== ") {
-				fmt.Fprintf(r.out, "      %s", line)
+				text += "      " + line
 			}
 		}
+		fmt.Fprint(r.out, text)
+		top, _, _ := strings.Cut(e.Test, "/")
+		r.failures[failure{e.Package, top}]++
+		r.first[failure{e.Package, top}] += text
 	case "skip":
 		why := reason(r.output[key])
 		r.skipped[why] = append(r.skipped[why], e.Test)
@@ -167,13 +170,16 @@ func (r *report) close(ci bool) int {
 	if len(r.broken) > 0 {
 		fmt.Fprintf(r.out, "Not built, or ended early: %s\n", strings.Join(r.broken, ", "))
 	}
-	if len(r.flaky) > 0 {
-		fmt.Fprintf(r.out, "Failed among others and passed alone, which is to be mended: %s\n", strings.Join(r.flaky, ", "))
+	if len(r.repeated) > 0 {
+		fmt.Fprintln(r.out, "REPEATED: these tests failed beside others and passed alone. Fix them: they depend on load or on other tests.")
+		for _, f := range r.repeated {
+			fmt.Fprintf(r.out, "  %s failed at first with:\n%s", f, r.first[f])
+		}
 	}
 	if left > 0 && ci {
 		fmt.Fprintln(r.out, "In CI everything must run, so what was left out is a failure.")
 	}
-	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, left)
+	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped, %d repeated\n", r.passed, r.failed, left, len(r.repeated))
 	if r.failed > 0 || left > 0 && ci {
 		return 1
 	}

@@ -29,7 +29,7 @@ func TestASkippedTestIsToldWithItsReasonAndFailsInCIOnly(t *testing.T) {
 	}
 	said, code := told(false, events...)
 	if code != 0 || !strings.Contains(said, "no Docker engine: nothing answers\n    TestEngine\n") ||
-		!strings.HasSuffix(said, "\n1 passed, 0 failed, 1 skipped\n") {
+		!strings.HasSuffix(said, "\n1 passed, 0 failed, 1 skipped, 0 repeated\n") {
 		t.Errorf("code %d, said:\n%s", code, said)
 	}
 	if _, code = told(true, events...); code != 1 {
@@ -43,7 +43,7 @@ func TestAFailedTestIsShownWithItsOutput(t *testing.T) {
 		`{"Action":"output","Package":"p","Test":"TestX","Output":"    x_test.go:3: got 1\n"}`,
 		`{"Action":"fail","Package":"p","Test":"TestX","Elapsed":0.1}`,
 		`{"Action":"fail","Package":"p"}`)
-	if code != 1 || !strings.Contains(said, "got 1") || !strings.Contains(said, "0 passed, 1 failed, 0 skipped") {
+	if code != 1 || !strings.Contains(said, "got 1") || !strings.Contains(said, "0 passed, 1 failed, 0 skipped, 0 repeated") {
 		t.Errorf("code %d, said:\n%s", code, said)
 	}
 }
@@ -86,7 +86,7 @@ func failedOnce(out *strings.Builder, packages ...string) *report {
 	r := newReport(out)
 	for _, p := range packages {
 		for _, e := range []string{
-			`{"Action":"fail","Package":"` + p + `","Test":"TestX/of_it"}`, `{"Action":"fail","Package":"` + p + `","Test":"TestX"}`,
+			`{"Action":"output","Package":"` + p + `","Test":"TestX/of_it","Output":"x_test.go:3: got 1\n"}`, `{"Action":"fail","Package":"` + p + `","Test":"TestX/of_it"}`, `{"Action":"fail","Package":"` + p + `","Test":"TestX"}`,
 			`{"Action":"pass","Package":"` + p + `","Test":"TestY"}`, `{"Action":"fail","Package":"` + p + `"}`,
 		} {
 			r.line([]byte(e))
@@ -115,14 +115,14 @@ func TestWhatFailedAmongOthersAndPassesAloneIsNamed(t *testing.T) {
 		code     int
 		last     string
 	}{
-		"it passes":              {[]string{"p"}, "", passes, 0, "3 passed, 0 failed, 0 skipped\n"},
-		"it fails again":         {[]string{"p"}, "", fails, 1, "1 passed, 2 failed, 0 skipped\n"},
-		"nothing of it runs":     {[]string{"p"}, "", func(failure, *report) error { return nil }, 1, "1 passed, 2 failed, 0 skipped\n"},
-		"it cannot be run":       {[]string{"p"}, "", func(failure, *report) error { return errors.New("no go") }, 1, "1 passed, 2 failed, 0 skipped\n"},
-		"two":                    {[]string{"p", "q"}, "", passes, 0, "6 passed, 0 failed, 0 skipped\n"},
-		"too many":               {[]string{"p", "q", "r"}, "", passes, 1, "3 passed, 6 failed, 0 skipped\n"},
-		"a race":                 {[]string{"p"}, race, passes, 1, "1 passed, 2 failed, 0 skipped\n"},
-		"another that was ended": {[]string{"p"}, early, passes, 1, "1 passed, 3 failed, 0 skipped\n"},
+		"it passes":              {[]string{"p"}, "", passes, 0, "3 passed, 0 failed, 0 skipped, 1 repeated\n"},
+		"it fails again":         {[]string{"p"}, "", fails, 1, "1 passed, 2 failed, 0 skipped, 0 repeated\n"},
+		"nothing of it runs":     {[]string{"p"}, "", func(failure, *report) error { return nil }, 1, "1 passed, 2 failed, 0 skipped, 0 repeated\n"},
+		"it cannot be run":       {[]string{"p"}, "", func(failure, *report) error { return errors.New("no go") }, 1, "1 passed, 2 failed, 0 skipped, 0 repeated\n"},
+		"two":                    {[]string{"p", "q"}, "", passes, 0, "6 passed, 0 failed, 0 skipped, 2 repeated\n"},
+		"too many":               {[]string{"p", "q", "r"}, "", passes, 1, "3 passed, 6 failed, 0 skipped, 0 repeated\n"},
+		"a race":                 {[]string{"p"}, race, passes, 1, "1 passed, 2 failed, 0 skipped, 0 repeated\n"},
+		"another that was ended": {[]string{"p"}, early, passes, 1, "1 passed, 3 failed, 0 skipped, 0 repeated\n"},
 	} {
 		var out strings.Builder
 		r := failedOnce(&out, c.packages...)
@@ -133,7 +133,8 @@ func TestWhatFailedAmongOthersAndPassesAloneIsNamed(t *testing.T) {
 		if code := r.close(true); code != c.code || !strings.HasSuffix(out.String(), c.last) {
 			t.Errorf("%s: code %d, said:\n%s", name, code, out.String())
 		}
-		if named := strings.Contains(out.String(), "which is to be mended: p TestX"); named != (c.code == 0) {
+		_, repeated, _ := strings.Cut(out.String(), "REPEATED: ")
+		if named := strings.Contains(repeated, "p TestX failed at first with:\n") && strings.Contains(repeated, "got 1"); named != (c.code == 0) {
 			t.Errorf("%s: it is named as such: %v, in\n%s", name, named, out.String())
 		}
 	}
