@@ -9,8 +9,8 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
-// Executions runs the operations of components and reports their states.
-type Executions struct {
+// Reports has the states of components, the journal, and the documents of the manager.
+type Reports struct {
 	*core
 	labels    map[string]string // describe where the container runs
 	documents *documentStore
@@ -19,39 +19,11 @@ type Executions struct {
 // JournalPage is a page of the journal.
 type JournalPage = component.JournalPage
 
-// Execute begins an operation and returns at once; its end is in the journal and in Execution.
-// Requests with the same id are the same execution: begun is false if the id was known.
-func (u *Executions) Execute(_ context.Context, r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
-	return u.execute(r) //nolint:contextcheck // an execution outlives the call that began it
-}
-
-func (u *core) execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
-	if err := u.serving(); err != nil {
-		return wire.Execution{}, false, err
-	}
-	u.changing.RLock()
-	defer u.changing.RUnlock()
-	return u.components.Execute(r)
-}
-
-// Execution returns an execution by its id once it has ended or the wait is over. Fault:
-// NoExecution.
-func (u *Executions) Execution(ctx context.Context, id string, wait time.Duration) (wire.Execution, error) {
-	return u.components.Execution(ctx, id, wait)
-}
-
-// Cancel ends an execution and all processes of its program by the stop signal, TERM, and KILL
-// after the grace period. It returns the execution once it has ended, or unchanged if it had ended
-// before.
-func (u *Executions) Cancel(ctx context.Context, id string) (wire.Execution, error) {
-	return u.components.Cancel(ctx, id)
-}
-
 // Now is the cursor of a new reader: the first entry is a hello with all states.
 const Now = "now"
 
 // Journal returns the entries after a cursor; see component.Set.Journal.
-func (u *Executions) Journal(ctx context.Context, after string, wait time.Duration) (JournalPage, error) {
+func (u *Reports) Journal(ctx context.Context, after string, wait time.Duration) (JournalPage, error) {
 	if after == Now {
 		hello, err := u.components.Hello(u.Identity())
 		return JournalPage{Instance: hello.Instance, Entries: []wire.Entry{hello}}, err
@@ -60,7 +32,7 @@ func (u *Executions) Journal(ctx context.Context, after string, wait time.Durati
 }
 
 // Identity returns the identity of the unit and its journal.
-func (u *Executions) Identity() wire.Identity {
+func (u *Reports) Identity() wire.Identity {
 	digest, _ := u.digest.Load().(string)
 	return wire.Identity{
 		Documents: u.documents.revisions(u.components),
@@ -71,7 +43,7 @@ func (u *Executions) Identity() wire.Identity {
 
 // Components returns the states of all components and, on request, their processes, which requires
 // reading all of /proc.
-func (u *Executions) Components(processes bool) (wire.Snapshot, error) {
+func (u *Reports) Components(processes bool) (wire.Snapshot, error) {
 	snapshot := wire.Snapshot{Identity: u.Identity()}
 	var of map[string][]wire.Process
 	if processes {
@@ -91,7 +63,7 @@ func (u *Executions) Components(processes bool) (wire.Snapshot, error) {
 }
 
 // processes returns the processes of each component, and the unclaimed ones.
-func (u *Executions) processes() (of map[string][]wire.Process, unclaimed []wire.Process, err error) {
+func (u *Reports) processes() (of map[string][]wire.Process, unclaimed []wire.Process, err error) {
 	found, err := u.programs.Processes()
 	if err != nil {
 		return nil, nil, err

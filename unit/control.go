@@ -151,7 +151,7 @@ func (u *Processes) starting(ctx context.Context, p *process.Program) (completio
 	}
 	u.tied.remove(p)
 	if p.Kind() != protocol.KindNone {
-		return u.startingOperation(p) //nolint:contextcheck // an execution outlives the call that began it
+		return u.startingOperation(p)
 	}
 	err := p.Start(ctx, nil)
 	switch {
@@ -180,14 +180,14 @@ func (u *Processes) starting(ctx context.Context, p *process.Program) (completio
 }
 
 func (u *Processes) startingOperation(p *process.Program) (completion, error) {
-	begun, _, err := u.execute(wire.ExecuteRequest{
+	begun, _, err := u.components.Operations().Execute(u.lifetime, wire.ExecuteRequest{
 		Component: p.Config().Component, Operation: p.Config().Operation.String(), By: "supervisor.startProcess",
 	})
 	if err != nil {
 		return nil, toSupervisorFault(err, wire.SpawnError)
 	}
 	return func(ctx context.Context) error {
-		ended, err := u.components.Execution(ctx, begun.ID, component.UntilDone)
+		ended, err := u.components.Operations().Execution(ctx, begun.ID, component.UntilDone)
 		switch {
 		case err != nil:
 			return toSupervisorFault(err, wire.AbnormalTermination)
@@ -229,7 +229,7 @@ func (u *Processes) stopping(ctx context.Context, p *process.Program) (completio
 	if p.Kind() != protocol.KindNone {
 		if id, ok := u.components.CancelRun(p); ok {
 			return func(ctx context.Context) error {
-				_, err := u.components.Execution(ctx, id, component.UntilDone)
+				_, err := u.components.Operations().Execution(ctx, id, component.UntilDone)
 				return toSupervisorFault(err, wire.Failed)
 			}, nil
 		}

@@ -11,8 +11,8 @@
 //
 //   - Processes, Groups and Logs have Supervisor's methods for processes. StartProcess, StopProcess
 //     and SignalProcess return nil for one process (Supervisor's true), and statuses for `group:*`.
-//   - Executions has the methods of the JSON API. Healthy serves /healthz, Ready serves /readyz, and Live
-//     serves /livez.
+//   - component.Operations and Reports have the methods of the JSON API. Healthy serves /healthz,
+//     Ready serves /readyz, and Live serves /livez.
 //   - SendRemoteCommEvent and other events reach the configured event listeners through package
 //     unit/events.
 //

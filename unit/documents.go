@@ -34,7 +34,7 @@ func (k *documentStore) revisions(journal *component.Set) map[string]string {
 }
 
 // Document returns a stored document. Faults: NoDocument, NoDocuments and NoStorage.
-func (u *Executions) Document(name string) (wire.Document, error) {
+func (u *Reports) Document(name string) (wire.Document, error) {
 	d, err := u.documents.folder.Get(name)
 	u.documents.revisions(u.components)
 	return d, err
@@ -42,7 +42,7 @@ func (u *Executions) Document(name string) (wire.Document, error) {
 
 // PutDocument stores and syncs a document. written is false if it was stored already. The fault
 // OldRevision means that its revision does not win.
-func (u *Executions) PutDocument(name string, d wire.Document) (written bool, err error) {
+func (u *Reports) PutDocument(name string, d wire.Document) (written bool, err error) {
 	written, err = u.documents.folder.Put(name, d)
 	u.documents.revisions(u.components)
 	return written, err

@@ -101,11 +101,11 @@ func (j *job) part(index int) *EssentialError {
 // perform executes an operation to its end.
 func (j *job) perform(r wire.ExecuteRequest) (wire.Execution, error) {
 	r.By = "job"
-	x, _, err := j.execute(r)
+	x, _, err := j.components.Operations().Execute(j.lifetime, r)
 	if err != nil {
 		return x, err
 	}
-	return j.components.Execution(j.lifetime, x.ID, component.UntilDone)
+	return j.components.Operations().Execution(j.lifetime, x.ID, component.UntilDone)
 }
 
 // allows reports whether the protocol of a component allows an operation now.

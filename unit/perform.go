@@ -124,7 +124,7 @@ func (u *Processes) startInBackground(programs []*process.Program) {
 		if p.Kind() == protocol.KindNone {
 			err = p.Start(ctx, nil)
 		} else {
-			_, err = u.startingOperation(p) //nolint:contextcheck // an execution outlives what began it
+			_, err = u.startingOperation(p)
 		}
 		if err != nil && !errors.Is(err, process.ErrAlreadyStarted) {
 			u.log.Error("cannot start automatically", "process", p.Name(), "error", err)

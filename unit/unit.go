@@ -72,7 +72,8 @@ type Unit struct {
 	Processes
 	Groups
 	Logs
-	Executions
+	Reports
+	component.Operations
 
 	version     string
 	terminated  <-chan os.Signal // see Options
@@ -120,7 +121,7 @@ func New(o Options) (*Unit, error) {
 	c := &core{log: o.Logger, now: o.Now, config: o.Config, booted: o.Now(), joined: o.Joined}
 	c.digest.Store(o.Config.Digest)
 	u := &Unit{
-		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Executions: Executions{c, labels(o.Env), newDocumentStore(documents.Folder{Path: o.Config.Supervisord.Documents, Owner: owner(o.Env)})},
+		core: c, Processes: Processes{c}, Logs: Logs{c, o.Log}, Reports: Reports{c, labels(o.Env), newDocumentStore(documents.Folder{Path: o.Config.Supervisord.Documents, Owner: owner(o.Env)})},
 		version: o.Version, signals: receiveSignals(), terminated: o.Terminated, ended: make(chan struct{}),
 	}
 	u.job = newJob(c, o.Env)
@@ -160,8 +161,11 @@ func (u *Unit) openComponents() (err error) {
 		}
 	}
 	u.components, err = component.Open(component.Options{
-		Logger: u.log, Now: u.now, Folder: u.config.Supervisord.Journal, Life: u.lifetime, Serving: u.serving,
+		Logger: u.log, Now: u.now, Folder: u.config.Supervisord.Journal, Life: u.lifetime, Serving: u.serving, Changing: &u.changing,
 	}, definitions)
+	if err == nil {
+		u.Operations = u.components.Operations()
+	}
 	return err
 }
 

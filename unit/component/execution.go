@@ -82,10 +82,26 @@ var (
 	errShutdown   = errors.New("the unit was shut down")
 )
 
+// Operations runs the operations of a Set for its clients.
+type Operations struct{ set *Set }
+
+// Operations returns the operations of the components.
+func (s *Set) Operations() Operations { return Operations{s} }
+
 // Execute begins an operation and returns at once; its end is in the journal and in Execution.
-// Requests with the same id are the same execution: begun is false if the id was known. No
-// definition may be changed meanwhile.
-func (s *Set) Execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
+// Requests with the same id are the same execution: begun is false if the id was known. The
+// execution outlives the request.
+func (o Operations) Execute(_ context.Context, r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
+	s := o.set
+	if err := s.serving(); err != nil {
+		return wire.Execution{}, false, err
+	}
+	s.changing.RLock()
+	defer s.changing.RUnlock()
+	return s.execute(r) //nolint:contextcheck // see above
+}
+
+func (s *Set) execute(r wire.ExecuteRequest) (x wire.Execution, begun bool, err error) {
 	operation, program, err := s.implementation(r.Component, r.Operation)
 	if err != nil {
 		return wire.Execution{}, false, err
@@ -228,7 +244,8 @@ func (s *Set) await(ctx context.Context, x *execution, wait time.Duration) error
 
 // Execution returns an execution by its id once it has ended or the wait is over. Faults:
 // NoExecution and JournalUnavailable.
-func (s *Set) Execution(ctx context.Context, id string, wait time.Duration) (wire.Execution, error) {
+func (o Operations) Execution(ctx context.Context, id string, wait time.Duration) (wire.Execution, error) {
+	s := o.set
 	if x := s.running(id); x != nil && wait > 0 {
 		if err := s.await(ctx, x, wait); err != nil {
 			return wire.Execution{}, err
@@ -260,11 +277,11 @@ func (s *Set) withOutput(x wire.Execution) wire.Execution {
 // Cancel ends an execution and all processes of its program by the stop signal, TERM, and KILL
 // after the grace period. It returns the execution once it has ended, or unchanged if it had ended
 // before.
-func (s *Set) Cancel(ctx context.Context, id string) (wire.Execution, error) {
-	if x := s.running(id); x != nil {
+func (o Operations) Cancel(ctx context.Context, id string) (wire.Execution, error) {
+	if x := o.set.running(id); x != nil {
 		x.cancel(errCancelled)
 	}
-	return s.Execution(ctx, id, UntilDone)
+	return o.Execution(ctx, id, UntilDone)
 }
 
 // CancelRun cancels the execution that a program runs, because the program is being stopped. ok is

@@ -235,17 +235,17 @@ func TestWhoWaitsForAnEndThatCannotBeWrittenIsTold(t *testing.T) {
 		f.fails.Store(true)
 		go l.finish(t.Context(), x, executionResult{outcome: wire.OutcomeSucceeded})
 		begin := time.Now()
-		_, err = s.Execution(t.Context(), "a", UntilDone)
+		_, err = s.Operations().Execution(t.Context(), "a", UntilDone)
 		if code, _ := wire.FaultCodeOf(err); code != wire.JournalUnavailable || !strings.Contains(err.Error(), "the end of Standard.create of api") ||
 			!strings.Contains(err.Error(), "no space left") || time.Since(begin) != unwrittenWait {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
-		now, err := s.Execution(t.Context(), "a", 0)
+		now, err := s.Operations().Execution(t.Context(), "a", 0)
 		if err != nil || now.Outcome != wire.OutcomeRunning || !strings.Contains(now.Reason, "no space left") {
 			t.Errorf("at once: %+v, %v", now, err)
 		}
 		f.fails.Store(false)
-		now, err = s.Execution(t.Context(), "a", UntilDone)
+		now, err = s.Operations().Execution(t.Context(), "a", UntilDone)
 		if err != nil || now.Outcome != wire.OutcomeSucceeded || now.Reason != "" {
 			t.Errorf("once there is room: %+v, %v", now, err)
 		}

@@ -39,15 +39,19 @@ type Options struct {
 	Folder  string          // of the journal; "": in memory
 	Life    context.Context // context of all executions; programs are served until it ends
 	Serving func() error    // returns a fault once the unit shuts down
+	// Changing is held for reading while an operation is found and admitted, so that none begins with
+	// a program or a protocol that is being replaced.
+	Changing *sync.RWMutex
 }
 
 // Set holds the components of one container and their journal.
 type Set struct {
 	*ledger
-	history atomic.Pointer[journal.Journal] // nil while it cannot be read
-	life    context.Context
-	serving func() error
-	tasks   sync.WaitGroup
+	history  atomic.Pointer[journal.Journal] // nil while it cannot be read
+	life     context.Context
+	serving  func() error
+	changing *sync.RWMutex
+	tasks    sync.WaitGroup
 }
 
 // Open opens the journal and restores the components. While the journal cannot be read, all states
@@ -58,7 +62,7 @@ func Open(o Options, definitions map[string]Definition) (*Set, error) {
 	for name, d := range definitions {
 		lifecycles[name] = d.lifecycle()
 	}
-	s := &Set{ledger: newLedger(o.Logger, o.Now, lifecycles), life: o.Life, serving: o.Serving}
+	s := &Set{ledger: newLedger(o.Logger, o.Now, lifecycles), life: o.Life, serving: o.Serving, changing: o.Changing}
 	s.open = func() error { return s.openJournal(o) }
 	// Before any request: the restored states are from before the boot.
 	switch err := s.lockedBoot(); {
