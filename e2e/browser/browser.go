@@ -79,7 +79,7 @@ func start(t testing.TB) context.Context {
 		chromedp.Flag("no-sandbox", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(patience),
 	}
 	if os.Getenv("TOSKOSE_PICTURES") == "" && os.Getenv("TOSKOSE_VIEWS") == "" { // a person looks at pictures
-		if process.fonts, err = os.MkdirTemp("", "toskose-fonts-"); err != nil {
+		if process.fonts, err = os.MkdirTemp("", "toskose-fonts-"); err != nil { //nolint:usetesting // the browser outlives the test
 			t.Fatal(err)
 		}
 		variable, err := writeFonts(process.fonts)
