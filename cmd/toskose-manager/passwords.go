@@ -43,8 +43,7 @@ func (p *passwords) readAll(app *spec.Application) error {
 	return errors.Join(problems...)
 }
 
-// read returns the passwords of a node's unit. There are two while one takes the place of
-// the other.
+// read returns the passwords of a node's unit. During a rotation there are two.
 func (p *passwords) read(node string) ([]string, error) {
 	if p.folder == "" {
 		return nil, errors.New("TOSKOSE_SECRETS is not set")

@@ -120,7 +120,7 @@ func (r *Reader) read(f *follower) {
 	}
 }
 
-// release lets the follower continue whose piece was read.
+// release lets the current follower continue after its piece was read.
 func (r *Reader) release() {
 	if r.current != nil {
 		r.current.resume()

@@ -229,8 +229,8 @@ func (w *world) interferes(a, b step) bool {
 }
 
 // concerns reports whether a needs a capability that b begins to offer, or one that b ceases to
-// offer even in the state that a leaves. If that state requires a capability that b begins to
-// offer, it is a fault of the start, which delays nothing.
+// offer, also if a needs it only in the state that it leaves. If that state requires a capability
+// that b begins to offer, the requirement was unmet from the start, and a does not wait for b.
 func (w *world) concerns(a, b step) bool {
 	changed, withdrawn := w.changes(b), w.withdraws(b)
 	for needs := w.needed(a); needs != 0; needs &= needs - 1 {

@@ -135,8 +135,8 @@ func (p *owner) fork(ctx context.Context) (child *reaper.Child, err error) {
 // stop processes and answer requests. With a low limit it is a quarter of it.
 const reserve = 64
 
-// checkReserve returns an error if a file, or the number of further files to be opened, uses the
-// reserve. The kernel assigns the lowest free descriptor, so the last file opened shows how many
+// checkReserve returns an error if the last opened file, or more files to be opened, use descriptors
+// of the reserve. The kernel assigns the lowest free descriptor, so the last file opened shows how many
 // are used; an earlier one may have filled a gap.
 func checkReserve(last *os.File, more int) error {
 	var limit unix.Rlimit

@@ -18,7 +18,7 @@ import (
 	"github.com/toskose/toskose/packager/running"
 )
 
-// Places are where applications are looked for.
+// Places are the engine and the cluster on which applications are looked for.
 type Places struct {
 	Connect   func() (*client.Client, error)
 	Target    string // swarm, compose or kubernetes; empty: wherever one can look

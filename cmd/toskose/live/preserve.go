@@ -155,8 +155,8 @@ func (g *PreservedGoal) rollBack(ctx context.Context, manager *client.Client, no
 	return nil
 }
 
-// goalTimeout is how long a new manager waits for the goal of all units, before more than half
-// of them are enough.
+// goalTimeout is how long a new manager waits until all units have reported the goal that they
+// store; afterwards, a majority is enough.
 const goalTimeout = 30 * time.Second
 
 // settled returns the goal that a manager knows once the units have responded.

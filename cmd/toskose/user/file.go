@@ -105,7 +105,7 @@ func (s *session) change(how func(*users.List) error) (err error) {
 		if err := s.refresh(); err != nil {
 			return fmt.Errorf("the users are changed, but containers do not see it before the next deployment: %w", err)
 		}
-		s.say("With Compose it counts at once. On a Swarm: package the application again, then `toskose deploy`. On Kubernetes: `toskose deploy`.")
+		s.say("With Compose the change applies at once. On a Swarm: package the application again, then `toskose deploy`. On Kubernetes: `toskose deploy`.")
 	}
 	return nil
 }

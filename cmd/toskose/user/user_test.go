@@ -84,7 +84,7 @@ func TestUsersComeChangeAndGo(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", words, err)
 		}
-		if words[0] != "ls" && !strings.Contains(said, "With Compose it counts at once") {
+		if words[0] != "ls" && !strings.Contains(said, "With Compose the change applies at once") {
 			t.Errorf("%q says %q", words, said)
 		}
 		return strings.TrimSuffix(out, "\n")

@@ -136,7 +136,7 @@ func (d *interfaceChecker) checkSelfOnly(n *source.Node, of string) {
 			continue
 		}
 		if at := path.Items[0]; at.Kind == source.String && !rooted[at.Text] && !strings.HasPrefix(at.Text, "$") {
-			d.Errorf(at.Pos(), code.FunctionPlace, "%s: %s names %q, and a type knows no other node than SELF", of, k.Text, at.Text)
+			d.Errorf(at.Pos(), code.FunctionPlace, "%s: %s names %q, but a type can refer to SELF only", of, k.Text, at.Text)
 			return
 		}
 	}

@@ -81,7 +81,7 @@ func AsInit(t *testing.T, body func(t *testing.T)) {
 	elsewhere(t, asInit)
 }
 
-// elsewhere executes the test in another world, and fails or skips as it does.
+// elsewhere runs the test again in a process in another world, whose result becomes the result of t.
 func elsewhere(t *testing.T, world string) {
 	t.Helper()
 	t.Parallel()
