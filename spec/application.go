@@ -80,6 +80,10 @@ type Node struct {
 	Named       []Requirement     `json:"named,omitempty"`
 	Protocol    protocol.Protocol `json:"protocol"`
 
+	// Attached is set for a node whose image is not toskosed: its components are the programs of its unit. The
+	// document lists none of them under Components; the manager learns them from the unit.
+	Attached *Attached `json:"attached,omitempty"`
+
 	// Job are the components that the container runs to their end without the manager.
 	// The document lists none of them under Components.
 	Job []string `json:"job,omitempty"`
@@ -89,6 +93,12 @@ type Node struct {
 	Alias          string `json:"alias,omitempty"`           // its name on the network; empty: Name
 	MaxUnavailable int    `json:"max_unavailable,omitempty"` // how many replicas operations may make unavailable at the same time; 0: 1
 	Unit           *Unit  `json:"unit,omitempty"`            // of each replica; nil: the node is standalone or a job
+}
+
+// Attached defines what the programs of an attached node require.
+type Attached struct {
+	// Requires lists, by program, the nodes and the programs (as node/program) that must be available while it runs.
+	Requires map[string][]string `json:"requires,omitempty"`
 }
 
 // Unit defines how a manager connects to the unit in each container of a node.

@@ -76,11 +76,20 @@ func TestEveryProblemIsReported(t *testing.T) {
 		`the goal "down" is not "up"`:              func(a *spec.Application) { a.Goal = "down" },
 		"a volume has no name":                     func(a *spec.Application) { a.Volumes[0].Name = "" },
 		`component "store" has the name of a node`: func(a *spec.Application) { a.Components[0].Name = "store" },
-		`node "store": storage names "dat", which the application does not have (did you mean "data"?)`:                 func(a *spec.Application) { a.Nodes[1].Storage[0].Volume = "dat" },
-		`node "backend": max_unavailable is -1, and cannot be negative`:                                                 func(a *spec.Application) { a.Nodes[0].MaxUnavailable = -1 },
-		`node "backend": the port 70000 of its unit is not between 1 and 65535`:                                         func(a *spec.Application) { a.Nodes[0].Unit.Port = 70000 },
-		`node "backend": its unit has no user`:                                                                          func(a *spec.Application) { a.Nodes[0].Unit.User = "" },
-		`node "store": protocol: initial names state "off", which the protocol does not have`:                           func(a *spec.Application) { a.Nodes[1].Protocol.Initial = "off" },
+		`node "store": storage names "dat", which the application does not have (did you mean "data"?)`: func(a *spec.Application) { a.Nodes[1].Storage[0].Volume = "dat" },
+		`node "backend": max_unavailable is -1, and cannot be negative`:                                 func(a *spec.Application) { a.Nodes[0].MaxUnavailable = -1 },
+		`node "backend": the port 70000 of its unit is not between 1 and 65535`:                         func(a *spec.Application) { a.Nodes[0].Unit.Port = 70000 },
+		`node "backend": its unit has no user`:                                                          func(a *spec.Application) { a.Nodes[0].Unit.User = "" },
+		`node "store": protocol: initial names state "off", which the protocol does not have`:           func(a *spec.Application) { a.Nodes[1].Protocol.Initial = "off" },
+		`node "backend" is attached, but the application does not say how to reach its unit: set "unit" of the node`: func(a *spec.Application) {
+			a.Nodes[0].Attached, a.Nodes[0].Unit = &spec.Attached{}, nil
+		},
+		`node "backend": requires of program "web" names "stor", which the application does not have (did you mean "store"?)`: func(a *spec.Application) {
+			a.Nodes[0].Attached = &spec.Attached{Requires: map[string][]string{"web": {"backend/db", "stor"}}}
+		},
+		`node "backend": requires of program "web" names "store/db", and node "store" has no programs: only attached nodes have`: func(a *spec.Application) {
+			a.Nodes[0].Attached = &spec.Attached{Requires: map[string][]string{"web": {"store", "store/db"}}}
+		},
 		`component "api": node names "data", which the application does not have`:                                       func(a *spec.Application) { a.Components[0].Node = "data" },
 		`component "load": its node is "store", but its hosts lead to "backend"`:                                        func(a *spec.Application) { a.Components[1].Node = "store" },
 		`component "api": its node is "backend", but its hosts lead to ""`:                                              func(a *spec.Application) { a.Components[0].Host = "load" },

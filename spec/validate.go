@@ -3,7 +3,9 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/spec/protocol"
@@ -21,7 +23,7 @@ const (
 // Validate returns everything that is wrong with an application, joined: names that are
 // missing, used twice or unknown, protocols that contradict themselves, and values out of range.
 func (app *Application) Validate() error {
-	v := validator{kinds: map[string]string{}}
+	v := validator{kinds: map[string]string{}, attachedNodes: map[string]bool{}}
 	v.names(app)
 	if app.Goal != "" && app.Goal != GoalUp {
 		v.report("the goal %q is not %q", app.Goal, GoalUp)
@@ -45,8 +47,9 @@ func (app *Application) Validate() error {
 
 // validator collects the problems of one document.
 type validator struct {
-	kinds    map[string]string // by name: node, component, volume or other
-	problems []error
+	kinds         map[string]string // by name: node, component, volume or other
+	attachedNodes map[string]bool
+	problems      []error
 }
 
 func (v *validator) report(format string, args ...any) {
@@ -68,6 +71,7 @@ func (v *validator) names(app *Application) {
 	}
 	for _, n := range app.Nodes {
 		add("node", n.Name)
+		v.attachedNodes[n.Name] = n.Attached != nil
 	}
 	for _, c := range app.Components {
 		add("component", c.Name)
@@ -131,12 +135,33 @@ func (v *validator) node(n *Node) {
 	if n.MaxUnavailable < 0 {
 		v.report("%s: max_unavailable is %d, and cannot be negative", subject, n.MaxUnavailable)
 	}
+	if n.Attached != nil {
+		v.attached(subject, n)
+	}
 	if u := n.Unit; u != nil {
 		if u.Port < 1 || u.Port > 65535 {
 			v.report("%s: the port %d of its unit is not between 1 and 65535", subject, u.Port)
 		}
 		if u.User == "" {
 			v.report("%s: its unit has no user", subject)
+		}
+	}
+}
+
+func (v *validator) attached(subject string, n *Node) {
+	if n.Unit == nil {
+		v.report(`%s is attached, but the application does not say how to reach its unit: set "unit" of the node`, subject)
+	}
+	if len(n.Job) > 0 {
+		v.report("%s is attached, and cannot be a job", subject)
+	}
+	for _, program := range slices.Sorted(maps.Keys(n.Attached.Requires)) {
+		for _, target := range n.Attached.Requires[program] {
+			node, of, found := strings.Cut(target, "/")
+			field := fmt.Sprintf("requires of program %q", program)
+			if v.known(subject, field, node, "node") && found && (of == "" || !v.attachedNodes[node]) {
+				v.report("%s: %s names %q, and node %q has no programs: only attached nodes have", subject, field, target, node)
+			}
 		}
 	}
 }
