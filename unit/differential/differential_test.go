@@ -25,11 +25,12 @@ func TestMain(m *testing.M) { leak.Main(m) }
 // of the time, so there may be more than processors.
 const atOnce = 8
 
-// played are the answers of both servers to one scenario.
+// played are the answers to one scenario.
 type played struct {
 	supervisord, unit []answer
+	joined            []answer // of a unit that joins an application by its environment
 	errs              []error
-	took              [2]time.Duration
+	took              [3]time.Duration
 	done              chan struct{}
 }
 
@@ -60,14 +61,20 @@ func TestTheUnitAnswersAsSupervisordDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	chosen := slices.DeleteFunc(slices.Clone(corpus), func(s scenario) bool { return !strings.HasPrefix(s.name, *only) })
-	all := playAll(t.Context(), chosen, unit)
+	python, err := newInterpreter(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer python.close()
+	all := playAll(t.Context(), chosen, unit, python)
 	found := map[string][]string{}
 	var order []string
 	complete := len(chosen) == len(corpus)
 	for i, s := range chosen {
 		complete = t.Run(s.name, func(t *testing.T) {
 			<-all[i].done
-			t.Logf("supervisord took %v, the unit %v", all[i].took[0].Round(time.Millisecond), all[i].took[1].Round(time.Millisecond))
+			t.Logf("supervisord took %v, the unit %v, joined %v",
+				all[i].took[0].Round(time.Millisecond), all[i].took[1].Round(time.Millisecond), all[i].took[2].Round(time.Millisecond))
 			for _, err := range all[i].errs {
 				t.Error(err)
 			}
@@ -80,6 +87,9 @@ func TestTheUnitAnswersAsSupervisordDoes(t *testing.T) {
 					key += ": " + s.steps[n].key
 				}
 				theirs, ours := all[i].supervisord[n], all[i].unit[n]
+				if lines := compare(ours, all[i].joined[n]); lines != nil {
+					t.Errorf("%s: a unit that joins by its environment answers otherwise\n%s", key, strings.Join(lines, "\n"))
+				}
 				if s.load {
 					theirs, ours = verdicts(theirs, ours)
 				}
@@ -125,10 +135,12 @@ func verdicts(supervisord, unit answer) (answer, answer) {
 	return supervisord, unit
 }
 
-// playAll plays every scenario to both servers.
-func playAll(ctx context.Context, corpus []scenario, unit string) []*played {
-	supervisord := kind{"supervisord", []string{"supervisord", "-n", "-c"}}
-	ours := kind{"unit", []string{unit, "run", "-c"}}
+// playAll plays every scenario to supervisord, to the unit, and to a unit that joins an application.
+func playAll(ctx context.Context, corpus []scenario, unit string, python *interpreter) []*played {
+	supervisord := kind{"supervisord", nil, python, false}
+	ours := kind{"unit", []string{unit, "run", "-c"}, python, false}
+	joined := ours
+	joined.name, joined.joins = "joined unit", true
 	turn := make(chan struct{}, atOnce)
 	all := make([]*played, len(corpus))
 	for i, s := range corpus {
@@ -138,18 +150,22 @@ func playAll(ctx context.Context, corpus []scenario, unit string) []*played {
 			defer close(p.done)
 			turn <- struct{}{}
 			defer func() { <-turn }()
-			var both sync.WaitGroup
-			errs := make([]error, 2)
+			var running sync.WaitGroup
+			errs := make([]error, 3)
 			begin := time.Now()
-			both.Go(func() {
+			running.Go(func() {
 				p.supervisord, errs[0] = play(ctx, supervisord, s)
 				p.took[0] = time.Since(begin)
 			})
-			both.Go(func() {
+			running.Go(func() {
 				p.unit, errs[1] = play(ctx, ours, s)
 				p.took[1] = time.Since(begin)
 			})
-			both.Wait()
+			running.Go(func() {
+				p.joined, errs[2] = play(ctx, joined, s)
+				p.took[2] = time.Since(begin)
+			})
+			running.Wait()
 			p.errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 		}()
 	}

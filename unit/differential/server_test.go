@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,10 +20,12 @@ import (
 // patience bounds every wait for something that must come.
 const patience = 2 * time.Minute
 
-// kind is one of the two programs that are compared.
+// kind is a program that is compared.
 type kind struct {
 	name    string
-	command []string // before the configuration
+	command []string     // before the configuration
+	python  *interpreter // runs supervisorctl and, if the kind has no command, supervisord
+	joins   bool         // it joins an application by its environment, which must make no difference
 }
 
 // server is one of them, running.
@@ -33,9 +34,9 @@ type server struct {
 	dir    string
 	port   string
 	socket string
-	cmd    *exec.Cmd
+	env    []string
+	*process
 	output testunit.Output
-	exited chan struct{}
 	files  map[string]string // as steps have read them
 	left   []int             // processes that may outlive it
 }
@@ -47,7 +48,7 @@ func start(ctx context.Context, k kind, s scenario) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &server{kind: k, dir: dir, socket: filepath.Join(dir, "socket"), exited: make(chan struct{}), files: map[string]string{}}
+	v := &server{kind: k, dir: dir, socket: filepath.Join(dir, "socket"), files: map[string]string{}}
 	port, err := freeport.Reserve(ctx)
 	if err != nil {
 		return nil, err
@@ -56,23 +57,53 @@ func start(ctx context.Context, k kind, s scenario) (*server, error) {
 	if err := s.write(dir, strings.NewReplacer("DIR", dir, "PORT", v.port, "SOCKET", v.socket)); err != nil {
 		return nil, err
 	}
-	args := append(k.command[1:len(k.command):len(k.command)], filepath.Join(dir, "supervisord.conf"))
-	v.cmd = exec.Command(k.command[0], args...)
-	v.cmd.Dir = dir
-	v.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=UTC",
-		"DIFFER=from outside", "PERCENT=100%", testunit.EndsAtOnce,
+	v.env = append(environment(dir), testunit.EndsAtOnce)
+	if k.joins {
+		port, err := freeport.Reserve(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v.env = append(v.env, fmt.Sprintf("TOSKOSE_UNIT_LISTEN=127.0.0.1:%d", port), "SUPERVISORD_PASSWORD=secret", "SUPERVISORD_USER=joined", "TOSKOSE_LABEL_HOST=h")
 	}
-	v.cmd.Stdout, v.cmd.Stderr = &v.output, &v.output
-	v.cmd.WaitDelay = time.Second // its children hold its output, too
-	if err := v.cmd.Start(); err != nil {
+	if v.process, err = v.run(filepath.Join(dir, "supervisord.conf")); err != nil {
 		return nil, err
 	}
-	go func() {
-		_ = v.cmd.Wait()
-		close(v.exited)
-	}()
 	return v, v.accepts(ctx)
+}
+
+// run starts the server, and collects its output until it has exited. Its children have the output, too.
+func (v *server) run(configuration string) (*process, error) {
+	nothing, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, err
+	}
+	defer nothing.Close()
+	out, collected, err := collect(&v.output)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	var running *process
+	if v.kind.command == nil {
+		running, err = v.kind.python.run("supervisord", []string{"-n", "-c", configuration}, v.env, v.dir, nothing, out)
+	} else {
+		argv := append(v.kind.command[:len(v.kind.command):len(v.kind.command)], configuration)
+		running, err = command(argv, v.env, v.dir, nothing, out)
+	}
+	if err != nil {
+		return nil, err
+	}
+	complete := &process{pid: running.pid, exited: make(chan struct{})}
+	go func() {
+		defer close(complete.exited)
+		<-running.exited
+		complete.code = running.code
+		select {
+		case <-collected:
+		case <-time.After(time.Second):
+		}
+	}()
+	return complete, nil
 }
 
 // accepts waits until somebody listens, or nobody will any more.
@@ -109,12 +140,12 @@ func poll(ctx context.Context, so func() (bool, error)) error {
 
 // end stops the server, if it still runs, and removes what it left.
 func (v *server) end() error {
-	_ = v.cmd.Process.Signal(syscall.SIGTERM)
+	_ = v.signal(syscall.SIGTERM)
 	var err error
 	select {
 	case <-v.exited:
 	case <-time.After(patience):
-		_ = v.cmd.Process.Kill()
+		_ = v.signal(syscall.SIGKILL)
 		<-v.exited
 		err = fmt.Errorf("%s does not end:\n%s", v.kind.name, &v.output)
 	}
@@ -126,9 +157,6 @@ func (v *server) end() error {
 	}
 	return errors.Join(err, os.RemoveAll(v.dir))
 }
-
-// exitCode is that of a server that has ended.
-func (v *server) exitCode() int { return v.cmd.ProcessState.ExitCode() }
 
 // alive tells whether a process exists and has not ended.
 func alive(pid int) bool {

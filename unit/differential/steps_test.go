@@ -5,14 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/toskose/toskose/internal/testunit"
 )
 
 // verbs do the steps. Those that only wait have no answer.
@@ -43,7 +45,7 @@ var verbs = map[string]func(*server, context.Context, step) (answer, error){
 // play does all steps of a scenario with one of the two.
 func play(ctx context.Context, k kind, s scenario) (answers []answer, err error) {
 	v, err := start(ctx, k, s)
-	if v != nil && v.cmd != nil {
+	if v != nil && v.process != nil {
 		defer func() { err = errors.Join(err, v.end()) }()
 	}
 	if err != nil {
@@ -78,7 +80,7 @@ func (v *server) loaded(ctx context.Context) ([]answer, error) {
 	err := poll(ctx, func() (bool, error) {
 		select {
 		case <-v.exited:
-			all = []answer{{fmt.Sprintf("exit %d", v.exitCode())}}
+			all = []answer{{fmt.Sprintf("exit %d", v.code)}}
 			return true, nil
 		default:
 		}
@@ -156,7 +158,7 @@ func (v *server) wait(ctx context.Context, s step) (answer, error) {
 // executed waits until a process runs its command and is no copy of the server
 // any more: what supervisord signals before that may be lost.
 func (v *server) executed(ctx context.Context, s step) (answer, error) {
-	own, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", v.cmd.Process.Pid))
+	own, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", v.pid))
 	if err != nil {
 		return nil, err
 	}
@@ -255,16 +257,34 @@ func (v *server) alive(ctx context.Context, s step) (answer, error) {
 
 // ctl runs supervisorctl and gives what it prints and its exit code.
 func (v *server) ctl(ctx context.Context, s step) (answer, error) {
-	cmd := v.supervisorctl(ctx, strings.Fields(s.rest))
-	if len(s.block) > 0 {
-		cmd.Stdin = strings.NewReader(strings.Join(s.block, "\n") + "\n")
-	}
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	stdin, err := os.CreateTemp(v.dir, "stdin-")
+	if err != nil {
 		return nil, err
 	}
-	return append(normalOutput(string(out)), fmt.Sprintf("exit %d", cmd.ProcessState.ExitCode())), nil
+	defer os.Remove(stdin.Name())
+	defer stdin.Close()
+	if len(s.block) > 0 {
+		if _, err := stdin.WriteString(strings.Join(s.block, "\n") + "\n"); err != nil {
+			return nil, err
+		}
+		if _, err := stdin.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+	}
+	var printed testunit.Output
+	out, collected, err := collect(&printed)
+	if err != nil {
+		return nil, err
+	}
+	ran, err := v.supervisorctl(strings.Fields(s.rest), stdin, out)
+	out.Close()
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = ran.signal(syscall.SIGKILL) })()
+	<-ran.exited
+	<-collected
+	return append(normalOutput(printed.String()), fmt.Sprintf("exit %d", ran.code)), nil
 }
 
 // ctlUnordered is ctl for what ends in an order of its own: the lines are sorted.
@@ -274,10 +294,9 @@ func (v *server) ctlUnordered(ctx context.Context, s step) (answer, error) {
 	return lines, err
 }
 
-func (v *server) supervisorctl(ctx context.Context, args []string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "supervisorctl", append([]string{"-c", filepath.Join(v.dir, "supervisord.conf")}, args...)...)
-	cmd.Dir, cmd.Env = v.dir, append(v.cmd.Env, "PYTHONUNBUFFERED=1")
-	return cmd
+func (v *server) supervisorctl(args []string, stdin, stdout *os.File) (*process, error) {
+	args = append([]string{"-c", filepath.Join(v.dir, "supervisord.conf")}, args...)
+	return v.kind.python.run("supervisorctl", args, append(slices.Clone(v.env), "PYTHONUNBUFFERED=1"), v.dir, stdin, stdout)
 }
 
 // ctlUntil runs supervisorctl and interrupts it when it has printed a text.
@@ -290,19 +309,18 @@ func (v *server) ctlUntil(ctx context.Context, s step) (answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := v.supervisorctl(ctx, strings.Fields(s.rest[len(quoted):]))
-	stdin, err := cmd.StdinPipe() // stays open, as a terminal does
+	read, stdin, err := os.Pipe() // stays open, as a terminal does
 	if err != nil {
 		return nil, err
 	}
 	defer stdin.Close()
+	defer read.Close()
 	out, in, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
-	cmd.Stdout, cmd.Stderr = in, in
-	err = cmd.Start()
+	ran, err := v.supervisorctl(strings.Fields(s.rest[len(quoted):]), read, in)
 	in.Close()
 	if err != nil {
 		return nil, err
@@ -322,13 +340,13 @@ func (v *server) ctlUntil(ctx context.Context, s step) (answer, error) {
 		printed.Write(piece[:n])
 		if !interrupted && strings.Contains(printed.String(), text) {
 			interrupted = true
-			_ = cmd.Process.Signal(syscall.SIGINT)
+			_ = ran.signal(syscall.SIGINT)
 		}
 		if err != nil {
 			break
 		}
 	}
-	_ = cmd.Wait()
+	<-ran.exited
 	if !interrupted {
 		return nil, fmt.Errorf("it does not print %q, but %q", text, printed.String())
 	}
@@ -348,7 +366,7 @@ func (v *server) daemon(_ context.Context, s step) (answer, error) {
 	if !ok {
 		return nil, fmt.Errorf("no signal is named %q", s.rest)
 	}
-	return nil, v.cmd.Process.Signal(sig)
+	return nil, v.signal(sig)
 }
 
 // touch makes an empty file.
@@ -360,7 +378,7 @@ func (v *server) touch(_ context.Context, s step) (answer, error) {
 func (v *server) ended(ctx context.Context, _ step) (answer, error) {
 	select {
 	case <-v.exited:
-		return answer{fmt.Sprintf("exit %d", v.exitCode())}, nil
+		return answer{fmt.Sprintf("exit %d", v.code)}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
