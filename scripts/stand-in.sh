@@ -6,7 +6,8 @@
 #   stand-in.sh IMAGE...            make sure that each IMAGE is there: at hand, pulled, or stood in for
 #   stand-in.sh --remove IMAGE...   remove each IMAGE that is a stand-in, and no other
 #
-# It knows python:3.11-slim, redis:7, debian:bookworm-slim and busybox:1.36. It needs no root: apt is given
+# It knows python:3.11-slim, redis:7, debian:bookworm-slim and busybox:1.36, and supervisord:test, a Debian with
+# supervisor, nginx, PHP-FPM and cron for tests, which is always made. It needs no root: apt is given
 # folders of its own below build/stand-ins, where packages and files stay for the next time. No maintainer script of
 # a package is run. The stand-in for debian:bookworm-slim has Debian's essential packages, but none of those
 # that install others: no dpkg, no apt, no perl.
@@ -22,7 +23,7 @@ die() {
 	exit 1
 }
 usage() {
-	sed -n '2,12s/^# \{0,1\}//p' "$0"
+	sed -n '2,13s/^# \{0,1\}//p' "$0"
 	exit 2
 }
 
@@ -41,6 +42,7 @@ packages() {
 	redis:7) echo "${base[*]} redis-server" ;;
 	debian:bookworm-slim) echo "${base[*]} bsdutils diffutils login ncurses-base ncurses-bin" ;;
 	busybox:1.36) echo busybox-static ;;
+	supervisord:test) echo "${base[*]} supervisor nginx-light php-fpm cron procps" ;;
 	*) die "there is no stand-in for $1; get it with \"docker pull $1\", or \"docker load\" from a machine that has it" ;;
 	esac
 }
@@ -54,6 +56,7 @@ changes() { # the image's configuration, one Dockerfile instruction a line, as i
 		'CMD ["redis-server", "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", "/data"]' ;;
 	debian:bookworm-slim) echo 'CMD ["bash"]' ;;
 	busybox:1.36) echo 'CMD ["sh"]' ;;
+	supervisord:test) echo 'CMD ["supervisord", "-n"]' ;;
 	esac
 }
 

@@ -1,6 +1,7 @@
 package unit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,8 +41,15 @@ func inherited(env map[string]string, joined bool) map[string]string {
 	return env
 }
 
+// noLocale reports whether an environment leaves the character type to the C locale.
+func noLocale(env map[string]string) bool {
+	chosen := cmp.Or(env["LC_ALL"], env["LC_CTYPE"], env["LANG"], "C")
+	return (chosen == "C" || chosen == "POSIX") && env["LC_ALL"] == "" && env["PYTHONCOERCECLOCALE"] != "0"
+}
+
 // WithoutOwn returns an environment without the variables that a unit reads when it joins an
-// application by its environment: the rest is what supervisord would see.
+// application by its environment: the rest is what supervisord would see. Its interpreter adds
+// LC_CTYPE where no locale is chosen (PEP 538), and so programs have it.
 func WithoutOwn(env map[string]string) map[string]string {
 	rest := map[string]string{}
 	for name, value := range env {
@@ -51,6 +59,9 @@ func WithoutOwn(env map[string]string) map[string]string {
 		default:
 			rest[name] = value
 		}
+	}
+	if noLocale(rest) {
+		rest["LC_CTYPE"] = "C.UTF-8"
 	}
 	return rest
 }

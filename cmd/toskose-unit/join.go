@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os/signal"
+	"syscall"
 
 	"github.com/toskose/toskose/unit"
 	"github.com/toskose/toskose/unit/config"
@@ -41,6 +43,10 @@ func (s system) visibleEnv() map[string]string {
 	}
 	return unit.WithoutOwn(s.env)
 }
+
+// ignoreAsPython ignores the signals that Python ignores, as supervisord's programs inherit it: one
+// that writes to a closed connection gets an error there, and does not end.
+func ignoreAsPython() { signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ) }
 
 // joinTLS returns the TLS files of the server at envListen; nil: plain HTTP.
 func (s system) joinTLS() (*rpc.TLSFiles, error) {

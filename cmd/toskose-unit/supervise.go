@@ -45,6 +45,9 @@ func supervise(ctx context.Context, args []string, s system) int {
 		printError(s, err)
 		return exitConfig
 	}
+	if s.joins() {
+		ignoreAsPython()
+	}
 	debug.SetGCPercent(gcPercentOf(c))
 	syscall.Umask(c.Supervisord.Umask)
 	logger, ownLog := openLog(c.Supervisord, warnings)
