@@ -203,6 +203,10 @@ bench: ## all benchmarks
 bench-unit: build ## the unit beside supervisord and tini: size, memory, times and throughput
 	go run ./scripts/benchunit
 
+.PHONY: bench-attach
+bench-attach: build ## the same, with the unit in the place of supervisord, joined to an application
+	go run ./scripts/benchunit -joined
+
 .PHONY: bench-manager
 bench-manager: build ## the manager beside 1,000 units: start, memory, states, events, idle, goals; what restarts what dies; tasks; logs; requests
 	go run ./scripts/benchmanager

@@ -26,6 +26,7 @@ type contender struct {
 	flags  []string
 	files  []string // counted as its size
 	speaks bool     // Supervisor's XML-RPC; else it only runs a command
+	joins  bool     // it joins an application by its environment, in the place of supervisord
 }
 
 // process is a contender that runs.
@@ -67,6 +68,9 @@ func (c contender) start(dir, sections string, asInit bool) (*process, error) {
 		p.cmd = exec.CommandContext(context.Background(), "/proc/self/exe", argv...)
 		p.cmd.Env = append(os.Environ(), role+"=init")
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS}
+	}
+	if c.joins {
+		p.cmd.Env = append(p.cmd.Environ(), "TOSKOSE_UNIT_LISTEN=127.0.0.1:0", "SUPERVISORD_PASSWORD=secret")
 	}
 	p.cmd.Stderr = &p.output
 	p.begun = time.Now()

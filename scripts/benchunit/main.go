@@ -3,7 +3,7 @@
 // runs as PID 1 of a namespace of its own where this may make one (as root),
 // and is asked over a unix socket by the same client.
 //
-//	make build && go run ./scripts/benchunit [-runs N] [-only PART] [-unit FILE] [-beside FILE]
+//	make build && go run ./scripts/benchunit [-runs N] [-only PART] [-unit FILE] [-beside FILE] [-joined]
 package main
 
 import (
@@ -46,6 +46,7 @@ func run() error {
 	runs := flag.Int("runs", 5, "how often the short measurements are repeated; the long ones take less")
 	only := flag.String("only", "", "take only the measurements whose name has this in it")
 	binary := flag.String("unit", "bin/toskose-unit", "the unit's binary, as make build makes it")
+	joined := flag.Bool("joined", false, "let the unit join an application by its environment, as toskose attach does")
 	beside := flag.String("beside", "", "another build of the unit, to be compared with in the place of supervisord and tini")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "benchunit")
@@ -55,6 +56,7 @@ func run() error {
 	defer os.RemoveAll(dir)
 	begun := time.Now()
 	contenders := find(*binary)
+	contenders[0].joins = *joined
 	if *beside != "" {
 		contenders = []contender{contenders[0], unitAt("beside", *beside)}
 	}

@@ -46,6 +46,8 @@ func measures(runs int) []measure {
 		{"1,000 programs started", seconds, "", 1, false, manyAtOnce(true)},
 		{"1,000 programs stopped", seconds, "", 1, false, manyAtOnce(false)},
 		{"latest of 2,000 lines, 2,000 a second", seconds, "10 ms", few, false, latestLine},
+		{"1,000 liveness checks by HTTP, its CPU time", seconds, "50 ms", few, false, livenessChecks("toskose_live_http=http://%s/")},
+		{"1,000 liveness checks by TCP, its CPU time", seconds, "50 ms", few, false, livenessChecks("toskose_live_tcp=%s")},
 	}
 	for _, many := range []int{1, 8} {
 		for _, size := range []int{80, 100, 1000, 4096} {

@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// statusBytes is the maximum length of the first line of a response, and textBytes how much of the
-// rest is searched for a text.
+// statusBytes is the maximum length of the first line of a response, textBytes how much of the rest
+// is searched for a text, and bufferBytes how much is read at once.
 const (
 	statusBytes = 4096
 	textBytes   = 64 << 10
+	bufferBytes = 512
 )
 
 // TCP is met when the address, HOST:PORT, accepts a connection.
@@ -29,23 +30,12 @@ func TCP(address string, interval time.Duration) *Poll {
 		if err != nil {
 			return err
 		}
-		return conn.Close()
+		defer conn.Close()
+		if conn.isSelf() {
+			return errors.New("connection refused")
+		}
+		return nil
 	})
-}
-
-// dial connects. A connection to an unused local port can connect to itself:
-// the kernel may pick that very port as the connection's source.
-func dial(ctx context.Context, address string) (net.Conn, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, trimmedError(err)
-	}
-	if conn.LocalAddr().String() == conn.RemoteAddr().String() {
-		conn.Close()
-		return nil, errors.New("connection refused")
-	}
-	return conn, nil
 }
 
 // trimmedError strips the operation and the address, which the message already contains.
@@ -100,7 +90,7 @@ func get(ctx context.Context, u *url.URL, expect Expect) error {
 		return fmt.Errorf("cannot send the request: %w", trimmedError(err))
 	}
 	answer := io.LimitedReader{R: conn, N: statusBytes}
-	reader := bufio.NewReader(&answer)
+	reader := bufio.NewReaderSize(&answer, bufferBytes)
 	line, err := reader.ReadString('\n')
 	switch {
 	case ctx.Err() != nil && err != nil:
