@@ -84,6 +84,7 @@ func New(app *spec.Application, archive fs.FS, cfg config.Config, opts Options) 
 	for _, v := range app.Volumes {
 		p.plan.Volumes = append(p.plan.Volumes, volume(v, p.plan.Config.Volumes[v.Name]))
 	}
+	p.checkVolumes()
 	p.hostPaths(app.Volumes)
 	dependsOn(app, p.plan.Services)
 	p.checkSecrets()
@@ -158,6 +159,10 @@ func Shorten(name, of string, length int) string {
 // volume plans a volume. The settings in toskose.yml take precedence.
 func volume(v spec.Volume, cfg config.Volume) Volume {
 	out := Volume{Name: v.Name}
+	if cfg.External {
+		out.Existing = cmp.Or(cfg.Name, v.Name)
+		return out
+	}
 	for _, key := range slices.Sorted(maps.Keys(v.Options)) {
 		if key == "driver" {
 			out.Driver = v.Options[key]

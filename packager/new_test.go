@@ -397,3 +397,26 @@ func TestALongNameIsCutAndStaysItsOwn(t *testing.T) {
 		names[name] = true
 	}
 }
+
+func TestAnExternalVolumeIsNoOtherVolumeOfTheApplication(t *testing.T) {
+	t.Parallel()
+	app := sample.App()
+	app.Volumes = append(app.Volumes, spec.Volume{Name: "one", Options: map[string]string{"device": "/etc", "o": "bind"}}, spec.Volume{Name: "two"})
+	p := plan(t, app, config.Config{Volumes: map[string]config.Volume{"one": {External: true}, "two": {External: true, Name: "theirs"}}})
+	if diff := cmp.Diff(map[string]string{"one": "one", "two": "theirs"}, p.ExternalVolumes()); diff != "" {
+		t.Error(diff)
+	}
+	if one := p.Volumes[1]; one.Driver != "" || one.Options != nil || len(p.Host) != 1 {
+		t.Errorf("the external volume is %+v, and paths of the host are %v", one, p.Host)
+	}
+	_, err := packager.New(app, sample.Archive(), config.Config{Volumes: map[string]config.Volume{"one": {External: true}, "two": {External: true, Name: "my-shop_dbvolume"}}},
+		packager.Options{AllowHost: sample.Host})
+	if want := `volume "two": the external volume "my-shop_dbvolume" is the application's volume "dbvolume", too`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	_, err = packager.New(app, sample.Archive(), config.Config{Volumes: map[string]config.Volume{"one": {External: true, Name: "theirs"}, "two": {External: true, Name: "theirs"}}},
+		packager.Options{AllowHost: sample.Host})
+	if want := `volume "two": the external volume "theirs" is the application's volume "one", too`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

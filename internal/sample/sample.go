@@ -157,9 +157,9 @@ func Everything() (*spec.Application, config.Config) {
 		Name: "My.Queue_", Image: spec.Image{Kind: spec.ImageService, Name: "registry.example:5000/team/queue@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
 		Ports:   []spec.Port{{Container: 5672, Host: 5672, Protocol: "tcp"}, {Container: 5673, Host: 5673, Protocol: "udp"}},
 		Env:     map[string]string{"QUEUE_PASSWORD": "hush-standalone", "$A": "${HOME} $(id) yes"},
-		Command: `run --price "$5"`, Storage: []spec.Storage{{Volume: "queue.data", Location: "/var/queue"}},
+		Command: `run --price "$5"`, Storage: []spec.Storage{{Volume: "archive", Location: "/var/archive"}, {Volume: "queue.data", Location: "/var/queue"}},
 	}}, app.Nodes...)
-	app.Volumes = append(app.Volumes, spec.Volume{Name: "queue.data", Options: map[string]string{"size": "5Gi"}})
+	app.Volumes = append(app.Volumes, spec.Volume{Name: "archive", Options: map[string]string{"driver": "local", "device": "/srv"}}, spec.Volume{Name: "queue.data", Options: map[string]string{"size": "5Gi"}})
 	app.Components[1].Connections = append(app.Components[1].Connections, "My.Queue_")
 	update := config.Update{
 		Parallelism: ptr(2), Delay: "10s", Order: "start-first", FailureAction: "pause", Monitor: "1m", MaxFailureRatio: ptr(0.5),
@@ -197,7 +197,10 @@ func Everything() (*spec.Application, config.Config) {
 			"My.Queue_": {Deploy: config.Deploy{Replicas: ptr(1), RestartPolicy: config.RestartPolicy{Condition: "none"}}},
 		},
 		Manager: config.Manager{Port: 11000, User: "eve", Password: "hush-manager", SecretKey: "hush-key", Mode: "testing", Goal: "up"},
-		Volumes: map[string]config.Volume{"dbvolume": {Driver: "local", DriverOpts: map[string]string{"type": "nfs", "device": ":/$dir", "o": "addr=10.0.0.1"}}},
+		Volumes: map[string]config.Volume{
+			"archive":  {Name: "shop-archive.2019", External: true},
+			"dbvolume": {Driver: "local", DriverOpts: map[string]string{"type": "nfs", "device": ":/$dir", "o": "addr=10.0.0.1"}},
+		},
 		Secrets: []string{"api.key", "api.salt", "backend.DB_PASSWORD", "My.Queue_.QUEUE_PASSWORD"},
 	}
 }

@@ -74,9 +74,11 @@ type net struct {
 }
 
 type volume struct {
-	Driver  text            `yaml:"driver,omitempty"`
-	Options map[string]text `yaml:"driver_opts,omitempty"`
-	Labels  map[string]text `yaml:"labels,omitempty"`
+	Name     text            `yaml:"name,omitempty"`
+	External bool            `yaml:"external,omitempty"`
+	Driver   text            `yaml:"driver,omitempty"`
+	Options  map[string]text `yaml:"driver_opts,omitempty"`
+	Labels   map[string]text `yaml:"labels,omitempty"`
 }
 
 type secret struct {
@@ -207,7 +209,7 @@ func forSwarm(plan *packager.Plan, opts Options, secrets output.Secrets) file {
 		f.Services[names[s.Name]] = service
 	}
 	for _, v := range plan.Volumes {
-		f.Volumes[v.Name] = volume{Driver: text(v.Driver), Options: texts(v.Options)}
+		f.Volumes[v.Name] = volume{Name: text(v.Existing), External: v.Existing != "", Driver: text(v.Driver), Options: texts(v.Options)}
 	}
 	f.addDocuments(plan, names)
 	for _, s := range plan.Secrets {
@@ -240,6 +242,9 @@ func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 	}
 	if s.Job != nil {
 		labels[packager.LabelJob] = text(s.Job.Name)
+	}
+	if external := plan.ExternalLabel(s); external != "" {
+		labels[packager.LabelExternal] = text(external)
 	}
 	if len(s.Secrets) > 0 && s.SecretUser != "" && s.SecretUser != "0" { // otherwise only root can read the cluster's secrets
 		labels["kompose.security-context.fsgroup"] = text(s.SecretUser)

@@ -99,9 +99,27 @@ func (d *decoder) duration(path, text string) {
 	}
 }
 
-// checkVolumes reports volumes that the application does not have.
+// volumeForm matches the names that Docker engines allow for volumes, which include those that Kubernetes allows for claims.
+var volumeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]+$`)
+
+// maxVolumeName is the maximum length of a file's name, and of the name of a Kubernetes object.
+const maxVolumeName = 253
+
+// checkVolumes reports volumes that the application does not have, and contradicting settings.
 func (d *decoder) checkVolumes(volumes map[string]Volume, target *Target) {
 	for _, name := range keysOf(volumes) {
+		v, path := volumes[name], "volumes."+name
+		switch {
+		case v.Name != "" && !v.External:
+			d.reportAt(path+".name", "is the name of an existing volume, which needs external: true; the application names its own volumes itself")
+		case v.Name != "" && (len(v.Name) > maxVolumeName || !volumeForm.MatchString(v.Name)):
+			d.reportAt(path+".name", "%q is not the name of a volume: 2 to %d letters, digits, '_', '.' and '-'", v.Name, maxVolumeName)
+		}
+		for _, key := range []string{"driver", "driver_opts"} {
+			if v.External && d.has(path+"."+key) {
+				d.reportAt(path+"."+key, "cannot be set for an external volume: it exists already, with its own driver and options")
+			}
+		}
 		if target != nil && !slices.Contains(target.Volumes, name) {
 			d.reportAt("volumes."+name, "the application has no volume of this name%s", didYouMean(name, target.Volumes))
 		}

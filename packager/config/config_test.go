@@ -75,6 +75,14 @@ toskose.yml:4:30: manager.alias: "x" is already taken by nodes.backend`,
 			`toskose.yml:2:3: nodes.backnd: the application has no container of this name; did you mean "backend"?
 toskose.yml:3:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set`,
 		},
+		"external volumes": {
+			"volumes:\n  data: {name: x, driver: local}\n  other: {external: true, name: -x, driver: local, driver_opts: {type: nfs}}\n",
+			`toskose.yml:2:16: volumes.data.name: is the name of an existing volume, which needs external: true; the application names its own volumes itself
+toskose.yml:3:3: volumes.other: the application has no volume of this name
+toskose.yml:3:33: volumes.other.name: "-x" is not the name of a volume: 2 to 253 letters, digits, '_', '.' and '-'
+toskose.yml:3:45: volumes.other.driver: cannot be set for an external volume: it exists already, with its own driver and options
+toskose.yml:3:65: volumes.other.driver_opts: cannot be set for an external volume: it exists already, with its own driver and options`,
+		},
 		"operations": {
 			"components:\n  apo: {}\n  api:\n    operations:\n      Standard.start: {kind: strt, states: [running]}\n      own.pusch: {}\n      own.push: {states: [runnig, created, created]}\n",
 			`toskose.yml:2:3: components.apo: the application has no component of this name; did you mean "api"?

@@ -69,6 +69,9 @@ func Target(opts Options) output.Target {
 			return nil, err
 		}
 		w := newWriter(plan, opts)
+		if err := w.checkExternal(); err != nil {
+			return nil, err
+		}
 		return w.files(secrets)
 	}
 }
@@ -105,7 +108,8 @@ type writer struct {
 	opts     Options
 	app      string            // label value of the application's name
 	names    map[string]string // Service names of nodes, aliases, components that other components connect to, and published ports
-	volumes  map[string]string
+	volumes  map[string]string // claims of volumes
+	claimed  map[string]string // names in a pod of the volumes of claims: labels, which the name of a claim may not be
 	secrets  map[string]string
 	mounters map[string]int // number of services that mount a volume
 }
@@ -122,7 +126,9 @@ func newWriter(plan *packager.Plan, opts Options) *writer {
 		}
 	}
 	for _, v := range plan.Volumes {
-		volumes = append(volumes, v.Name)
+		if v.Existing == "" {
+			volumes = append(volumes, v.Name)
+		}
 	}
 	for _, s := range plan.Secrets {
 		secrets = append(secrets, s.Name)
@@ -131,6 +137,8 @@ func newWriter(plan *packager.Plan, opts Options) *writer {
 		plan: plan, opts: opts, app: label(plan.App),
 		names: labels(names), volumes: labels(volumes), secrets: labels(secrets), mounters: map[string]int{},
 	}
+	maps.Copy(w.volumes, plan.ExternalVolumes())
+	w.claimed = labels(slices.Collect(maps.Values(w.volumes)))
 	for _, s := range plan.Services {
 		for _, m := range s.Mounts {
 			w.mounters[m.Volume]++
@@ -185,8 +193,8 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 			return nil, err
 		}
 	}
-	if len(w.plan.Volumes) > 0 {
-		if err := add("volumes", w.claims()...); err != nil {
+	if claims := w.claims(); len(claims) > 0 {
+		if err := add("volumes", claims...); err != nil {
 			return nil, err
 		}
 	}

@@ -27,8 +27,11 @@ func isNote(labels map[string]string) bool {
 	return labels[labelRestore] != "" || labels[labelRestored] != "" || labels[labelStopped] != ""
 }
 
-func noteName(v Volume) string     { return v.ID + ".toskose-restore" }
-func restoredName(v Volume) string { return v.ID + ".toskose-restored" }
+// NoteSuffix begins the part of a note's name that follows the ID of its volume.
+const NoteSuffix = ".toskose-restore"
+
+func noteName(v Volume) string     { return v.ID + NoteSuffix }
+func restoredName(v Volume) string { return v.ID + NoteSuffix + "d" }
 
 func (e engine) Note(ctx context.Context, v Volume) (n Note, err error) {
 	token, err := e.docker.VolumeInspect(ctx, noteName(v))

@@ -96,7 +96,7 @@ func serveLeft(t *testing.T, f *leftEngine) (engine, *client.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { docker.Close() })
-	return engine{docker, "shop"}, docker
+	return engine{docker, "shop", ""}, docker
 }
 
 // TestWhatAKilledCommandHasLeftIsUndone: containers beside volumes are removed, one that runs

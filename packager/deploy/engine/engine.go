@@ -23,7 +23,8 @@ type Engine struct {
 	Docker *client.Client
 	System system.Info // the engine's description of itself
 
-	unnamed []unnamedVolume // unnamed volumes of removed containers
+	unnamed  []unnamedVolume // unnamed volumes of removed containers
+	external []string        // external volumes of removed containers
 }
 
 // Open queries the engine's description.
