@@ -22,7 +22,7 @@ func (p *planner) node(n *spec.Node, aliases []string) {
 	maps.Copy(s.Env, n.Env)
 	secrets := p.secretVariables(&s)
 	for _, port := range n.Ports {
-		p := Port{Container: port.Container, Host: port.Host, Protocol: port.Protocol}
+		p := Port{Container: port.Container, Host: port.Host, Protocol: port.Protocol, Bind: port.Address}
 		if port.Host != 0 {
 			s.Ports = append(s.Ports, p)
 		} else {

@@ -137,7 +137,8 @@ type Image struct {
 type Port struct {
 	Container int    `json:"container"`
 	Host      int    `json:"host,omitempty"`
-	Protocol  string `json:"protocol"` // tcp or udp
+	Protocol  string `json:"protocol"`          // tcp or udp
+	Address   string `json:"address,omitempty"` // IP address at which a single engine publishes it; empty: all
 }
 
 // Share is a bind mount of a host path.

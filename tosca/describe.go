@@ -106,7 +106,7 @@ func (d *description) node(n spec.Node, hosts []string) {
 	for _, p := range n.Ports {
 		port := fmt.Sprintf("%d/%s", p.Container, p.Protocol)
 		if p.Host != 0 {
-			port += fmt.Sprintf(", published as %d", p.Host)
+			port += ", published as " + p.Published()
 		}
 		ports = append(ports, port)
 	}

@@ -194,7 +194,7 @@ func Everything() (*spec.Application, config.Config) {
 					Operations:   map[string]config.Operation{"Standard.create": {Kind: "run", Timeout: "5m", User: "root", Attempts: 1}},
 				}},
 			},
-			"My.Queue_": {Deploy: config.Deploy{Replicas: ptr(1), RestartPolicy: config.RestartPolicy{Condition: "none"}}},
+			"My.Queue_": {Ports: config.Ports{"127.0.0.1:5672:5672", "[::1]:5672:5672", "5673:5673/udp"}, Deploy: config.Deploy{Replicas: ptr(1), RestartPolicy: config.RestartPolicy{Condition: "none"}}},
 		},
 		Manager: config.Manager{Port: 11000, User: "eve", Password: "hush-manager", SecretKey: "hush-key", Mode: "testing", Goal: "up"},
 		Volumes: map[string]config.Volume{

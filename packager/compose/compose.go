@@ -6,7 +6,6 @@ package compose
 import (
 	"bytes"
 	"fmt"
-	gonet "net"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,16 +115,6 @@ type port struct {
 	bind      string // an IP address of the engine's machine; empty: all
 }
 
-// MarshalYAML encodes a port that is bound to one address in the short syntax: older Compose versions ignore an address in the
-// long syntax and publish the port at all addresses.
-func (p port) MarshalYAML() (any, error) {
-	if p.bind == "" {
-		type plain port
-		return plain(p), nil
-	}
-	return text(fmt.Sprintf("%s:%d/%s", gonet.JoinHostPort(p.bind, strconv.Itoa(p.Published)), p.Target, p.Protocol)), nil
-}
-
 type mount struct {
 	Type   string `yaml:"type"`
 	Source text   `yaml:"source"`
@@ -159,11 +148,16 @@ func (t text) MarshalYAML() (any, error) {
 	}, nil
 }
 
-// SwarmTarget returns a target that writes only the Swarm's Compose file.
-func SwarmTarget(opts Options) output.Target {
+// SwarmTarget returns a target that writes only the Swarm's Compose file. It fails if a port of the application has an address.
+func SwarmTarget(opts Options) output.Target { return swarmTarget(opts, true) }
+
+func swarmTarget(opts Options, swarmOnly bool) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		if err := opts.Validate(); err != nil {
 			return nil, err
+		}
+		if bound := boundPorts(plan); swarmOnly && len(bound) > 0 {
+			return nil, NotOnSwarm(bound)
 		}
 		swarm, err := Swarm(plan, opts, secrets)
 		return []output.File{{Name: SwarmFile, Mode: 0o644, Data: swarm}}, err
@@ -173,7 +167,7 @@ func SwarmTarget(opts Options) output.Target {
 // Target returns a target that writes the Compose files for a Swarm and for a single engine.
 func Target(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
-		files, err := SwarmTarget(opts)(plan, secrets)
+		files, err := swarmTarget(opts, false)(plan, secrets)
 		if err != nil {
 			return nil, err
 		}
@@ -312,6 +306,9 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.Command = append(out.Command, text(word))
 	}
 	for _, p := range s.Ports {
+		if p.Bind != "" && !s.IsManager {
+			continue // a Swarm would publish it at all addresses
+		}
 		out.Ports = append(out.Ports, port{Target: p.Container, Published: p.Host, Protocol: p.Protocol, Mode: opts.PublishMode})
 	}
 	for _, m := range s.Mounts {

@@ -36,6 +36,9 @@ func SwarmWarnings(plan *packager.Plan) []string {
 	if bind := plan.Config.Manager.Bind; bind != config.DefaultManagerBind {
 		all = append(all, fmt.Sprintf("manager.bind: a Swarm publishes at all addresses, and not at %s only", bind))
 	}
+	for _, bound := range boundPorts(plan) {
+		all = append(all, bound+": a Swarm publishes ports at all addresses, and not at one, so its file leaves this port out, and `toskose deploy` refuses to deploy it to a Swarm")
+	}
 	return all
 }
 

@@ -246,11 +246,28 @@ func TestPortsAreReadFromAFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, compose.SwarmFile), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := PortsOf(dir, output.Info{Manager: output.Manager{Service: "toskose-manager"}})
+	info := output.Info{Manager: output.Manager{Service: "toskose-manager"}}
+	got, err := PortsOf(dir, info, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Port{{8080, "tcp", false, `property ports of container "frontend"`, ""}, {10000, "tcp", true, "manager.port in toskose.yml", ""}}
+	want := []Port{{8080, "tcp", false, `property ports of container "frontend", or its ports in toskose.yml`, ""}, {10000, "tcp", true, "manager.port in toskose.yml", ""}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	local := "services:\n  frontend: {ports: ['127.0.0.1:8080:80/tcp', '[::1]:8080:80/udp', {target: 81, published: 81, protocol: tcp, mode: ingress}]}\n"
+	if err := os.WriteFile(filepath.Join(dir, compose.LocalFile), []byte(local), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = PortsOf(dir, info, false); err != nil || len(got) != 2 {
+		t.Errorf("the folder of an earlier version has %v, %v", got, err)
+	}
+	info.Manager.Bind = "127.0.0.1"
+	if got, err = PortsOf(dir, info, false); err != nil {
+		t.Fatal(err)
+	}
+	setting := want[0].Setting
+	want = []Port{{8080, "tcp", false, setting, "127.0.0.1"}, {8080, "udp", false, setting, "::1"}, {81, "tcp", false, setting, ""}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

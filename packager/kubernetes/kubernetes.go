@@ -4,6 +4,7 @@
 package kubernetes
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -69,7 +70,7 @@ func Target(opts Options) output.Target {
 			return nil, err
 		}
 		w := newWriter(plan, opts)
-		if err := w.checkExternal(); err != nil {
+		if err := errors.Join(w.checkExternal(), w.checkPorts()); err != nil {
 			return nil, err
 		}
 		return w.files(secrets)
@@ -88,6 +89,11 @@ func Warnings(plan *packager.Plan, opts Options) []string {
 			}
 		}
 		out = append(out, deployWarnings(s)...)
+		for _, p := range s.Ports {
+			if p.Bind != "" && !s.IsManager {
+				warn("container %q: the address of port %d (%s) is lost on Kubernetes: a Service publishes it", s.Name, p.Host, p.Bind)
+			}
+		}
 		for _, b := range s.Binds {
 			warn("container %q: %q is a path of the node that runs its pod; Kubernetes' baseline for pods refuses that", s.Name, b.Host)
 		}

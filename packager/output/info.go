@@ -15,6 +15,9 @@ type Info struct {
 	// External lists the external secrets, by their names on the target.
 	External []string `yaml:"external_secrets,omitempty" json:"external_secrets,omitempty"`
 
+	// Bound lists the ports that are published at one address, which a Swarm cannot do, for messages.
+	Bound []string `yaml:"bound_ports,omitempty" json:"bound_ports,omitempty"`
+
 	// ExternalVolumes are the names of external volumes on the target, by their names in the application.
 	ExternalVolumes map[string]string `yaml:"external_volumes,omitempty" json:"external_volumes,omitempty"`
 

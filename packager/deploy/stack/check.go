@@ -10,6 +10,7 @@ import (
 
 	"github.com/docker/docker/api/types/swarm"
 
+	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
@@ -19,7 +20,11 @@ func (s *Stack) Check(ctx context.Context) error {
 	if err := s.checkSecrets(ctx); err != nil {
 		return err
 	}
-	return errors.Join(s.checkVolumes(ctx), s.Conflicts(ctx, true))
+	var bound error
+	if len(s.Info.Bound) > 0 {
+		bound = compose.NotOnSwarm(s.Info.Bound)
+	}
+	return errors.Join(bound, s.checkVolumes(ctx), s.Conflicts(ctx, true))
 }
 
 // checkVolumes returns an error if external volumes do not exist. The volumes of other machines cannot be seen from here.
