@@ -222,6 +222,12 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 			func(a *spec.Application) { a.Nodes[0].Env["SUPERVISORD_PORT"] = "1" },
 			`environment variable "SUPERVISORD_PORT": the name is reserved for the unit`,
 		},
+		"a volume on a relative folder of the host": {
+			func(a *spec.Application) {
+				a.Volumes[0].Options = map[string]string{"type": "none", "o": "rw,bind", "device": "srv"}
+			},
+			`volume "dbvolume": device "srv" is not an absolute path: no folder of the host is known that it could be relative to`,
+		},
 		"a folder in the place of the unit's documents": {
 			func(a *spec.Application) {
 				a.Nodes[0].Shares = []spec.Share{{Container: "/toskose/documents/", Host: "/srv"}}

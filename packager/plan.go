@@ -106,7 +106,11 @@ type Port struct {
 }
 
 // Bind mounts a host path.
-type Bind struct{ Host, Container string }
+type Bind struct {
+	Host, Container string
+	ReadOnly        bool   `json:",omitempty"`
+	Relabel         string `json:",omitempty"` // z or Z, on a single engine
+}
 
 // Mount attaches a volume.
 type Mount struct{ Volume, Container string }

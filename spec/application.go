@@ -144,7 +144,9 @@ type Port struct {
 // Share is a bind mount of a host path.
 type Share struct {
 	Container string `json:"container"`
-	Host      string `json:"host"`
+	Host      string `json:"host"`                // absolute
+	ReadOnly  bool   `json:"read_only,omitempty"` // the container cannot write there
+	Relabel   string `json:"relabel,omitempty"`   // z: an engine labels the files for SELinux as shared; Z: as this container's
 }
 
 // Storage attaches a volume at a path.

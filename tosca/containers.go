@@ -276,8 +276,14 @@ func (c *compiler) shares(n *node) []spec.Share {
 			c.Errorf(v.Pos(), code.ContainerValue, "%s: share_data: %s is not a path on the host", n.Of(), data.Show(v))
 			continue
 		}
-		c.note(ShareOf(n.Name, path.Clean(k.Text)), v.Pos())
-		all = append(all, spec.Share{Container: path.Clean(k.Text), Host: host})
+		share, err := spec.ParseShare(host)
+		if err != nil {
+			c.Errorf(v.Pos(), code.ContainerValue, "%s: share_data: %v", n.Of(), err)
+			continue
+		}
+		share.Container = path.Clean(k.Text)
+		c.note(ShareOf(n.Name, share.Container), v.Pos())
+		all = append(all, share)
 	}
 	slices.SortFunc(all, func(a, b spec.Share) int { return strings.Compare(a.Container, b.Container) })
 	return all

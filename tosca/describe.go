@@ -111,7 +111,11 @@ func (d *description) node(n spec.Node, hosts []string) {
 		ports = append(ports, port)
 	}
 	for _, s := range n.Shares {
-		shares = append(shares, fmt.Sprintf("%s of the host at %s", shownText(s.Host), shownText(s.Container)))
+		share := fmt.Sprintf("%s of the host at %s", shownText(s.Host), shownText(s.Container))
+		if mode := s.Mode(); mode != "" {
+			share += " (" + mode + ")"
+		}
+		shares = append(shares, share)
 	}
 	for _, s := range n.Storage {
 		storage = append(storage, fmt.Sprintf("%s at %s", s.Volume, shownText(s.Location)))

@@ -156,6 +156,7 @@ func Everything() (*spec.Application, config.Config) {
 	app.Nodes = append([]spec.Node{{
 		Name: "My.Queue_", Image: spec.Image{Kind: spec.ImageService, Name: "registry.example:5000/team/queue@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
 		Ports:   []spec.Port{{Container: 5672, Host: 5672, Protocol: "tcp"}, {Container: 5673, Host: 5673, Protocol: "udp"}},
+		Shares:  []spec.Share{{Container: "/etc/queue", Host: "/srv/queue", ReadOnly: true, Relabel: "z"}},
 		Env:     map[string]string{"QUEUE_PASSWORD": "hush-standalone", "$A": "${HOME} $(id) yes"},
 		Command: `run --price "$5"`, Storage: []spec.Storage{{Volume: "archive", Location: "/var/archive"}, {Volume: "queue.data", Location: "/var/queue"}},
 	}}, app.Nodes...)

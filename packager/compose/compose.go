@@ -14,6 +14,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/spec"
 )
 
 // The Compose files of an output folder.
@@ -116,9 +117,21 @@ type port struct {
 }
 
 type mount struct {
-	Type   string `yaml:"type"`
-	Source text   `yaml:"source"`
-	Target text   `yaml:"target"`
+	Type     string `yaml:"type"`
+	Source   text   `yaml:"source"`
+	Target   text   `yaml:"target"`
+	ReadOnly bool   `yaml:"read_only,omitempty"`
+	relabel  string // z or Z; empty: the files keep their SELinux label
+}
+
+// MarshalYAML encodes a mount with a SELinux mode in the short syntax: the long syntax of Compose 3.7 has no such mode.
+func (m mount) MarshalYAML() (any, error) {
+	if m.relabel == "" {
+		type plain mount
+		return plain(m), nil
+	}
+	share := spec.Share{ReadOnly: m.ReadOnly, Relabel: m.relabel}
+	return text(fmt.Sprintf("%s:%s:%s", m.Source, m.Target, share.Mode())), nil
 }
 
 type onNet struct {
@@ -315,7 +328,7 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.Volumes = append(out.Volumes, mount{Type: "volume", Source: text(m.Volume), Target: text(m.Container)})
 	}
 	for _, b := range s.Binds {
-		out.Volumes = append(out.Volumes, mount{Type: "bind", Source: text(b.Host), Target: text(b.Container)})
+		out.Volumes = append(out.Volumes, mount{Type: "bind", Source: text(b.Host), Target: text(b.Container), ReadOnly: b.ReadOnly})
 	}
 	for _, name := range s.Secrets {
 		ref := secretRef{Source: name, Target: name}

@@ -56,6 +56,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 		d.uniqueAlias(path, alias, aliases)
 	}
 	d.checkVolumes(cfg.Volumes, target)
+	d.checkAllowed(cfg.AllowHost)
 	d.checkComponents("components", "", cfg.Components, target)
 	d.checkSecrets(cfg.Secrets, target)
 	d.checkManager(cfg.Manager, cfg.Nodes, target, ports, aliases)

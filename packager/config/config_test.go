@@ -87,6 +87,11 @@ toskose.yml:10:7: nodes.store.ports.6: port 0.0.0.0:80/tcp of the host is listed
 toskose.yml:12:38: nodes.backend.port: 9007 is a port of the application in the same container
 toskose.yml:13:17: manager.port: 80 is a port that the application publishes`,
 		},
+		"paths of the host that are not absolute": {
+			"allow_host: [/srv, ./srv]\nvolumes: {data: {driver_opts: {o: 'rw,bind', device: srv}}}\n",
+			`toskose.yml:1:20: allow_host.1: "./srv" is not an absolute path
+toskose.yml:2:46: volumes.data.driver_opts.device: "srv" is not an absolute path: no folder of the host is known that it could be relative to`,
+		},
 		"external volumes": {
 			"volumes:\n  data: {name: x, driver: local}\n  other: {external: true, name: -x, driver: local, driver_opts: {type: nfs}}\n",
 			`toskose.yml:2:16: volumes.data.name: is the name of an existing volume, which needs external: true; the application names its own volumes itself

@@ -96,6 +96,9 @@ func Warnings(plan *packager.Plan, opts Options) []string {
 		}
 		for _, b := range s.Binds {
 			warn("container %q: %q is a path of the node that runs its pod; Kubernetes' baseline for pods refuses that", s.Name, b.Host)
+			if b.Relabel != "" {
+				warn("container %q: the mode %s of %q is lost on Kubernetes, which does not change SELinux labels of the node", s.Name, b.Relabel, b.Host)
+			}
 		}
 	}
 	for _, v := range plan.Volumes {

@@ -156,7 +156,7 @@ func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []vol
 		add(m.Container, false, volume{Name: "volume-" + w.claimed[claim], Claim: &claimSource{claim}})
 	}
 	for i, b := range s.Binds {
-		add(b.Container, false, volume{Name: fmt.Sprintf("host-%d", i), HostPath: &hostPath{text(b.Host)}})
+		add(b.Container, b.ReadOnly, volume{Name: fmt.Sprintf("host-%d", i), HostPath: &hostPath{text(b.Host)}})
 	}
 	if len(s.Secrets) > 0 {
 		all := &projectedVolume{}
