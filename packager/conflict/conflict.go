@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -103,7 +104,33 @@ func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 			ports[i].At = ""
 		}
 	}
-	return taken(ports, holders, e.isLocal(), free)
+	return taken(ports, holders, e.isLocal(), func(p Port) bool { return free(p) || e.publishes(ctx, p) })
+}
+
+// publishes reports whether a container of the application is configured to publish a port. Podman lists only the first one of
+// several successive ports of a container.
+func (e *Engine) publishes(ctx context.Context, p Port) bool {
+	containers, err := e.containers(ctx)
+	if err != nil {
+		return false
+	}
+	for _, c := range containers {
+		if !e.owns(c.Labels, c.Labels) || c.State != container.StateRunning {
+			continue
+		}
+		about, err := e.docker.ContainerInspect(ctx, c.ID)
+		if err != nil || about.ContainerJSONBase == nil || about.HostConfig == nil {
+			continue // its ports count as not published
+		}
+		for port, bindings := range about.HostConfig.PortBindings {
+			for _, b := range bindings {
+				if b.HostPort == strconv.Itoa(p.Number) && port.Proto() == p.Protocol {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // Name returns an error if another application or project uses the name, because deploying would remove its containers, or if

@@ -2,6 +2,7 @@ package conflict
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -270,5 +272,25 @@ func TestPortsAreReadFromAFolder(t *testing.T) {
 	want = []Port{{8080, "tcp", false, setting, "127.0.0.1"}, {8080, "udp", false, setting, "::1"}, {81, "tcp", false, setting, ""}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestPortsThatPodmanDoesNotListAreTheApplicationsOwn: of several successive ports of a container, Podman lists the first one.
+func TestPortsThatPodmanDoesNotListAreTheApplicationsOwn(t *testing.T) {
+	t.Parallel()
+	docker := testengine.Fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/own/json") {
+			fmt.Fprint(w, `{"HostConfig": {"PortBindings": {"80/tcp": [{"HostPort": "8081"}], "81/tcp": [{"HostIp": "", "HostPort": "8082"}]}}}`)
+			return
+		}
+		fmt.Fprintf(w, `[{"Id": "own", "State": "running", "Labels": {%q: "shop", %q: "shop"}}, {"Id": "other", "State": "running", "Labels": {}}]`, packager.LabelApp, compose.LabelProject)
+	})
+	e := On(docker, system.Info{}, "shop", false)
+	for port, want := range map[Port]bool{
+		{Number: 8082, Protocol: "tcp"}: true, {Number: 8082, Protocol: "udp"}: false, {Number: 8083, Protocol: "tcp"}: false,
+	} {
+		if got := e.publishes(t.Context(), port); got != want {
+			t.Errorf("%+v: %v", port, got)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package volumes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -133,7 +134,9 @@ func stoppedNotes(ctx context.Context, docker *client.Client, app string) ([]*vo
 	if err != nil {
 		return nil, fmt.Errorf("cannot list volumes: %w", err)
 	}
-	return list.Volumes, nil
+	return slices.DeleteFunc(list.Volumes, func(v *volume.Volume) bool { // Podman lists volumes that have one of the labels
+		return v.Labels[labelStopped] == "" || v.Labels[compose.LabelProject] != app
+	}), nil
 }
 
 // exitTimeout is how long a container may take to exit after its command was killed.
