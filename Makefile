@@ -109,6 +109,12 @@ e2e: ## the whole path on a real engine, with Compose and on a one-node Swarm
 e2e-kubernetes: ## Thinking and Tasks on the cluster that kubectl is set to, by toskose's manifests and through kompose
 	go run ./scripts/gotest -tags kubernetes -count=1 -timeout 1h -run Kubernetes\|Kompose ./e2e
 
+# scripts/podman.sh makes each Podman; root, Podman, newuidmap and slirp4netns are needed.
+.PHONY: e2e-podman
+e2e-podman: ## Thinking on a Podman of root, and on one of a user without rights
+	scripts/podman.sh with root go run ./scripts/gotest -tags podman -count=1 -timeout 20m -run Podman ./e2e
+	scripts/podman.sh with rootless go run ./scripts/gotest -tags podman -count=1 -timeout 20m -run Podman ./e2e
+
 # DOCKER_HOST is a manager of a swarm of three nodes or more. TOSKOSE_REGISTRIES are registries, as HOST:PORT, that
 # all nodes pull from: Docker's configuration has the credentials of those that want some. All nodes have redis:7.
 # TOSKOSE_ENGINES are the engines of the nodes, as DOCKER_HOST has them: a volume is backed up on another than that.
@@ -169,7 +175,7 @@ lint: ## golangci-lint, with the rules of .golangci.yml, and the count of phrase
 	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" "$$lint" run $(PACKAGES)
 	@go run ./scripts/prose -max 1.5
 	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
-	@for tags in chaos chaos,kubernetes swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
+	@for tags in chaos chaos,kubernetes podman swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
 
 .PHONY: fmt
 fmt: ## format all Go files

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/tosca"
 	"github.com/toskose/toskose/tosca/diag"
@@ -31,6 +32,13 @@ func (p *planner) hostPaths(volumes []spec.Volume) {
 	for _, v := range volumes {
 		cfg := p.plan.Config.Volumes[v.Name]
 		planned := volume(v, cfg)
+		if device := planned.Options["device"]; config.IsBind(planned.Options) && device != "" && !path.IsAbs(device) {
+			place := ""
+			if at := p.opts.Places[tosca.OptionsOf(v.Name)]; at.Line > 0 {
+				place = at.String() + ": "
+			}
+			p.report("%svolume %q: device %q is not an absolute path: no folder of the host is known that it could be relative to", place, v.Name, device)
+		}
 		for _, option := range hostOptions(planned.Options) {
 			used := HostPath{planned.Options[option], fmt.Sprintf("volume %q", v.Name)}
 			if cfg.DriverOpts[option] != "" { // overridden by toskose.yml
@@ -60,7 +68,7 @@ var networkVolumes = []string{"nfs", "nfs4", "cifs", "smb3", "tmpfs", "ceph", "g
 
 // hostOptions returns the options of a volume that name a path of the host, sorted.
 func hostOptions(options map[string]string) []string {
-	if slices.Contains(networkVolumes, options["type"]) && !strings.Contains(","+options["o"]+",", "bind,") {
+	if slices.Contains(networkVolumes, options["type"]) && !config.IsBind(options) {
 		return nil
 	}
 	var all []string

@@ -75,25 +75,21 @@ func processName(c spec.Component, operation protocol.Operation) string {
 }
 
 // checkPorts rejects containers that publish the same port of the host as another container or the
-// manager.
+// manager, which a Swarm publishes at all addresses.
 func (p *planner) checkPorts() {
-	type port struct {
-		host     int
-		protocol string
+	type publisher struct {
+		spec.Port
+		name string
 	}
-	manager := p.plan.Config.Manager.Port
-	taken := map[port]string{{manager, "tcp"}: "the manager"}
+	taken := []publisher{{spec.Port{Host: p.plan.Config.Manager.Port, Protocol: "tcp"}, "the manager"}}
 	for _, n := range p.app.Nodes {
 		for _, np := range n.Ports {
-			at := port{np.Host, np.Protocol}
-			if np.Host == 0 {
+			i := slices.IndexFunc(taken, func(o publisher) bool { return np.Conflicts(o.Port) })
+			if i >= 0 {
+				p.report("container %q: port %s of the host is already published by %s", n.Name, np.Published(), taken[i].name)
 				continue
 			}
-			if other, ok := taken[at]; ok {
-				p.report("container %q: port %d of the host is already published by %s", n.Name, np.Host, other)
-				continue
-			}
-			taken[at] = "the container " + n.Name
+			taken = append(taken, publisher{np, "the container " + n.Name})
 		}
 	}
 }

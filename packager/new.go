@@ -33,14 +33,7 @@ func TargetOf(app *spec.Application) config.Target {
 	name, _ := projectName(app.Name)
 	target := config.Target{App: name}
 	for _, n := range app.Nodes {
-		t := config.TargetNode{Name: n.Name, Toskosed: hosts(app, n.Name), Built: isBuilt(n)}
-		for _, p := range n.Ports {
-			t.Ports = append(t.Ports, p.Container)
-			if p.Host != 0 {
-				target.HostPorts = append(target.HostPorts, p.Host)
-			}
-		}
-		target.Nodes = append(target.Nodes, t)
+		target.Nodes = append(target.Nodes, config.TargetNode{Name: n.Name, Toskosed: hosts(app, n.Name), Built: isBuilt(n), Ports: n.Ports})
 	}
 	for _, v := range app.Volumes {
 		target.Volumes = append(target.Volumes, v.Name)
@@ -77,13 +70,14 @@ func New(app *spec.Application, archive fs.FS, cfg config.Config, opts Options) 
 		return nil, errors.Join(p.problems...)
 	}
 	aliases := p.aliases()
-	for i := range app.Nodes {
-		p.node(&app.Nodes[i], aliases[app.Nodes[i].Name])
+	for i := range p.app.Nodes {
+		p.node(&p.app.Nodes[i], aliases[p.app.Nodes[i].Name])
 	}
 	p.manager()
 	for _, v := range app.Volumes {
 		p.plan.Volumes = append(p.plan.Volumes, volume(v, p.plan.Config.Volumes[v.Name]))
 	}
+	p.checkVolumes()
 	p.hostPaths(app.Volumes)
 	dependsOn(app, p.plan.Services)
 	p.checkSecrets()
@@ -158,6 +152,10 @@ func Shorten(name, of string, length int) string {
 // volume plans a volume. The settings in toskose.yml take precedence.
 func volume(v spec.Volume, cfg config.Volume) Volume {
 	out := Volume{Name: v.Name}
+	if cfg.External {
+		out.Existing = cmp.Or(cfg.Name, v.Name)
+		return out
+	}
 	for _, key := range slices.Sorted(maps.Keys(v.Options)) {
 		if key == "driver" {
 			out.Driver = v.Options[key]

@@ -222,6 +222,12 @@ func TestWhatCannotBePackagedIsSaid(t *testing.T) {
 			func(a *spec.Application) { a.Nodes[0].Env["SUPERVISORD_PORT"] = "1" },
 			`environment variable "SUPERVISORD_PORT": the name is reserved for the unit`,
 		},
+		"a volume on a relative folder of the host": {
+			func(a *spec.Application) {
+				a.Volumes[0].Options = map[string]string{"type": "none", "o": "rw,bind", "device": "srv"}
+			},
+			`volume "dbvolume": device "srv" is not an absolute path: no folder of the host is known that it could be relative to`,
+		},
 		"a folder in the place of the unit's documents": {
 			func(a *spec.Application) {
 				a.Nodes[0].Shares = []spec.Share{{Container: "/toskose/documents/", Host: "/srv"}}
@@ -361,7 +367,7 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 	}
 	for yml, want := range map[string]string{
 		"nodes: {backend: {docker: {base_tag: '1'}}}":    "nodes.backend.docker.base_tag needs a base_image",
-		"nodes: {store: {docker: {base_image: other}}}":  "only its alias, deploy, and name, tag and registry_password of docker can be set",
+		"nodes: {store: {docker: {base_image: other}}}":  "only its alias, ports, deploy, and name, tag and registry_password of docker can be set",
 		"nodes: {store: {port: 9000}}":                   "the container hosts no components",
 		"nodes: {frontend: {docker: {name: bad name!}}}": "is not an image name",
 	} {
@@ -395,5 +401,49 @@ func TestALongNameIsCutAndStaysItsOwn(t *testing.T) {
 			t.Errorf("%q", name)
 		}
 		names[name] = true
+	}
+}
+
+func TestAnExternalVolumeIsNoOtherVolumeOfTheApplication(t *testing.T) {
+	t.Parallel()
+	app := sample.App()
+	app.Volumes = append(app.Volumes, spec.Volume{Name: "one", Options: map[string]string{"device": "/etc", "o": "bind"}}, spec.Volume{Name: "two"})
+	p := plan(t, app, config.Config{Volumes: map[string]config.Volume{"one": {External: true}, "two": {External: true, Name: "theirs"}}})
+	if diff := cmp.Diff(map[string]string{"one": "one", "two": "theirs"}, p.ExternalVolumes()); diff != "" {
+		t.Error(diff)
+	}
+	if one := p.Volumes[1]; one.Driver != "" || one.Options != nil || len(p.Host) != 1 {
+		t.Errorf("the external volume is %+v, and paths of the host are %v", one, p.Host)
+	}
+	_, err := packager.New(app, sample.Archive(), config.Config{Volumes: map[string]config.Volume{"one": {External: true}, "two": {External: true, Name: "my-shop_dbvolume"}}},
+		packager.Options{AllowHost: sample.Host})
+	if want := `volume "two": the external volume "my-shop_dbvolume" is the application's volume "dbvolume", too`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	_, err = packager.New(app, sample.Archive(), config.Config{Volumes: map[string]config.Volume{"one": {External: true, Name: "theirs"}, "two": {External: true, Name: "theirs"}}},
+		packager.Options{AllowHost: sample.Host})
+	if want := `volume "two": the external volume "theirs" is the application's volume "one", too`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestPortsInTheConfigurationReplaceThoseOfTheApplication(t *testing.T) {
+	t.Parallel()
+	p := plan(t, sample.App(), config.Config{Nodes: map[string]config.Node{
+		"backend": {Ports: config.Ports{"127.0.0.1:10001:8000", "[::1]:10001:8000"}}, "frontend": {Ports: config.Ports{}}, "store": {Ports: config.Ports{"127.0.0.2:10001:6379"}},
+	}})
+	for name, want := range map[string][2][]packager.Port{
+		"backend":  {{{8000, 10001, "tcp", "127.0.0.1"}, {8000, 10001, "tcp", "::1"}}, {{9001, 0, "tcp", ""}}},
+		"frontend": {nil, {{53, 0, "udp", ""}}},
+		"store":    {{{6379, 10001, "tcp", "127.0.0.2"}}, nil},
+	} {
+		s := service(t, p, name)
+		if diff := cmp.Diff(want, [2][]packager.Port{s.Ports, s.Internal}); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	_, err := packager.New(sample.App(), sample.Archive(), config.Config{Nodes: map[string]config.Node{"store": {Ports: config.Ports{"127.0.0.1:8080:6379"}}}}, packager.Options{AllowHost: sample.Host})
+	if want := `container "store": port 127.0.0.1:8080 of the host is already published by the container backend`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

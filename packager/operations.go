@@ -90,10 +90,15 @@ func starts(c spec.Component) bool {
 	return false
 }
 
-// Configured returns the application with the operation settings of toskose.yml: their kinds, and
+// Configured returns the application with the settings of toskose.yml for its model: published ports, kinds of operations, and
 // the states of operations that no transition names.
 func Configured(app *spec.Application, cfg config.Config) *spec.Application {
 	changed := *app
+	changed.Nodes = slices.Clone(app.Nodes)
+	for i := range changed.Nodes {
+		n := &changed.Nodes[i]
+		n.Ports = cfg.Nodes[n.Name].Published(n.Ports)
+	}
 	changed.Components = slices.Clone(app.Components)
 	for i := range changed.Components {
 		c := &changed.Components[i]

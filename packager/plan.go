@@ -106,7 +106,11 @@ type Port struct {
 }
 
 // Bind mounts a host path.
-type Bind struct{ Host, Container string }
+type Bind struct {
+	Host, Container string
+	ReadOnly        bool   `json:",omitempty"`
+	Relabel         string `json:",omitempty"` // z or Z, on a single engine
+}
 
 // Mount attaches a volume.
 type Mount struct{ Volume, Container string }
@@ -116,6 +120,9 @@ type Volume struct {
 	Name    string
 	Driver  string
 	Options map[string]string
+
+	// Existing is the name of the engine's volume or the cluster's claim that is used; empty: the application has its own.
+	Existing string `json:",omitempty"`
 }
 
 // Secret is a credential passed to containers as a file. packager/output stores its value next to
@@ -207,6 +214,10 @@ const (
 	LabelNode    = "io.toskose.node" // of a toskosed image; the manager's has none
 	LabelVersion = "io.toskose.version"
 	LabelJob     = "io.toskose.job" // of a container that runs one Task and then exits: the Task's name
+
+	// LabelExternal is the label of a container, or the annotation of a workload, that mounts external volumes: a JSON
+	// object of their names on the engine or cluster, by their names in the application.
+	LabelExternal = "io.toskose.external-volumes"
 
 	// The entry point and the command of a toskosed image's base, each a JSON list.
 	LabelBaseEntrypoint = "io.toskose.base.entrypoint"

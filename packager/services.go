@@ -22,7 +22,7 @@ func (p *planner) node(n *spec.Node, aliases []string) {
 	maps.Copy(s.Env, n.Env)
 	secrets := p.secretVariables(&s)
 	for _, port := range n.Ports {
-		p := Port{Container: port.Container, Host: port.Host, Protocol: port.Protocol}
+		p := Port{Container: port.Container, Host: port.Host, Protocol: port.Protocol, Bind: port.Address}
 		if port.Host != 0 {
 			s.Ports = append(s.Ports, p)
 		} else {
@@ -30,7 +30,7 @@ func (p *planner) node(n *spec.Node, aliases []string) {
 		}
 	}
 	for _, share := range n.Shares {
-		s.Binds = append(s.Binds, Bind{Host: share.Host, Container: share.Container})
+		s.Binds = append(s.Binds, Bind{Host: share.Host, Container: share.Container, ReadOnly: share.ReadOnly, Relabel: share.Relabel})
 	}
 	for _, storage := range n.Storage {
 		s.Mounts = append(s.Mounts, Mount{Volume: storage.Volume, Container: storage.Location})

@@ -137,13 +137,16 @@ type Image struct {
 type Port struct {
 	Container int    `json:"container"`
 	Host      int    `json:"host,omitempty"`
-	Protocol  string `json:"protocol"` // tcp or udp
+	Protocol  string `json:"protocol"`          // tcp or udp
+	Address   string `json:"address,omitempty"` // IP address at which a single engine publishes it; empty: all
 }
 
 // Share is a bind mount of a host path.
 type Share struct {
 	Container string `json:"container"`
-	Host      string `json:"host"`
+	Host      string `json:"host"`                // absolute
+	ReadOnly  bool   `json:"read_only,omitempty"` // the container cannot write there
+	Relabel   string `json:"relabel,omitempty"`   // z: an engine labels the files for SELinux as shared; Z: as this container's
 }
 
 // Storage attaches a volume at a path.

@@ -181,7 +181,7 @@ func registryOf(url string) string {
 }
 
 // ports reads `ports`: host ports by container port. A key may have a protocol, as in
-// "53/udp".
+// "53/udp", and a value may have an address, as in "127.0.0.1:53".
 func (c *compiler) ports(n *node) []spec.Port {
 	var all []spec.Port
 	taken := map[spec.Port]bool{} // without those of the host
@@ -196,12 +196,12 @@ func (c *compiler) ports(n *node) []spec.Port {
 			c.Errorf(k.Pos(), code.ContainerValue, "%s: %q is not a container port: a number from 1 to 65535, with /tcp or /udp behind it if any", of, k.Text)
 			continue
 		}
-		outside, okOutside := port(data.Text(v))
-		if !v.IsNull() && !okOutside {
-			c.Errorf(v.Pos(), code.ContainerValue, "%s: %s is not a host port: a number from 1 to 65535, or 0 for none", of, data.Show(v))
+		address, outside, err := spec.ParseHostPort(data.Text(v))
+		if !v.IsNull() && err != nil {
+			c.Errorf(v.Pos(), code.ContainerValue, "%s: %s is not a host port: a number from 1 to 65535, with an address such as 127.0.0.1: or [::1]: before it if any, or 0 for none", of, data.Show(v))
 			continue
 		}
-		made := spec.Port{Container: inside, Host: outside, Protocol: proto}
+		made := spec.Port{Container: inside, Host: outside, Protocol: proto, Address: address}
 		key := spec.Port{Container: inside, Protocol: proto}
 		if taken[key] {
 			c.Errorf(k.Pos(), code.ContainerValue, "%s: port %d/%s is there twice", of, inside, proto)
@@ -224,20 +224,27 @@ func port(text string) (int, bool) {
 // checkPorts warns if two containers publish the same host port. They can run on
 // different hosts only.
 func (c *compiler) checkPorts(nodes []spec.Node) {
-	type hostPort struct {
-		port  int
-		proto string
-	}
-	first := map[hostPort]string{}
-	for _, n := range nodes {
-		for _, p := range n.Ports {
-			key := hostPort{p.Host, p.Protocol}
-			if other, taken := first[key]; taken && p.Host != 0 {
-				c.Warnf(c.at(n.Name), code.PortTwice, "container %q publishes port %d/%s of the host, and so does container %q", n.Name, p.Host, p.Protocol, other)
+	for i, n := range nodes {
+		for j, p := range n.Ports {
+			if other := publisher(nodes[:i], n, j); other != "" {
+				c.Warnf(c.at(n.Name), code.PortTwice, "container %q publishes port %s/%s of the host, and so does container %q", n.Name, p.Published(), p.Protocol, other)
 			}
-			first[key] = n.Name
 		}
 	}
+}
+
+// publisher returns the last container before a port that publishes the same port of the host, or "".
+func publisher(before []spec.Node, n spec.Node, port int) string {
+	conflicts := n.Ports[port].Conflicts
+	if slices.ContainsFunc(n.Ports[:port], conflicts) {
+		return n.Name
+	}
+	for _, other := range slices.Backward(before) {
+		if slices.ContainsFunc(other.Ports, conflicts) {
+			return other.Name
+		}
+	}
+	return ""
 }
 
 func (c *compiler) at(name string) diag.Position { return c.ByName[name].Pos }
@@ -269,8 +276,14 @@ func (c *compiler) shares(n *node) []spec.Share {
 			c.Errorf(v.Pos(), code.ContainerValue, "%s: share_data: %s is not a path on the host", n.Of(), data.Show(v))
 			continue
 		}
-		c.note(ShareOf(n.Name, path.Clean(k.Text)), v.Pos())
-		all = append(all, spec.Share{Container: path.Clean(k.Text), Host: host})
+		share, err := spec.ParseShare(host)
+		if err != nil {
+			c.Errorf(v.Pos(), code.ContainerValue, "%s: share_data: %v", n.Of(), err)
+			continue
+		}
+		share.Container = path.Clean(k.Text)
+		c.note(ShareOf(n.Name, share.Container), v.Pos())
+		all = append(all, share)
 	}
 	slices.SortFunc(all, func(a, b spec.Share) int { return strings.Compare(a.Container, b.Container) })
 	return all

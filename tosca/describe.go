@@ -106,12 +106,16 @@ func (d *description) node(n spec.Node, hosts []string) {
 	for _, p := range n.Ports {
 		port := fmt.Sprintf("%d/%s", p.Container, p.Protocol)
 		if p.Host != 0 {
-			port += fmt.Sprintf(", published as %d", p.Host)
+			port += ", published as " + p.Published()
 		}
 		ports = append(ports, port)
 	}
 	for _, s := range n.Shares {
-		shares = append(shares, fmt.Sprintf("%s of the host at %s", shownText(s.Host), shownText(s.Container)))
+		share := fmt.Sprintf("%s of the host at %s", shownText(s.Host), shownText(s.Container))
+		if mode := s.Mode(); mode != "" {
+			share += " (" + mode + ")"
+		}
+		shares = append(shares, share)
 	}
 	for _, s := range n.Storage {
 		storage = append(storage, fmt.Sprintf("%s at %s", s.Volume, shownText(s.Location)))

@@ -17,6 +17,8 @@ func (s *shop) engineIn(swarm string, secrets ...string) {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/_ping"):
 				w.Header().Set("Api-Version", "1.41")
+			case strings.HasSuffix(r.URL.Path, "/version"):
+				_, _ = io.WriteString(w, "{}")
 			case strings.HasSuffix(r.URL.Path, "/info"):
 				_, _ = io.WriteString(w, `{"Swarm": {"LocalNodeState": "`+swarm+`", "ControlAvailable": true}}`)
 			case strings.HasSuffix(r.URL.Path, "/secrets"):

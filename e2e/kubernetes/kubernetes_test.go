@@ -602,3 +602,43 @@ func TestComposesWordsAreTranslated(t *testing.T) {
 		}
 	}
 }
+
+func TestAServiceHasNoAddresses(t *testing.T) {
+	t.Parallel()
+	ports := func(all ...string) *packager.Plan {
+		return plan(t, sample.App(), config.Config{Nodes: map[string]config.Node{"store": {Ports: all}}})
+	}
+	p := ports("127.0.0.1:6379:6379", "[::1]:6379:6379")
+	public := get[*corev1.Service](t, built(t, packaged(t, p, defaults(), false)), "Service/store-public")
+	if len(public.Spec.Ports) != 1 || public.Spec.Ports[0].Port != 6379 {
+		t.Errorf("it publishes %+v", public.Spec.Ports)
+	}
+	if want := `container "store": the address of port 6379 (127.0.0.1) is lost on Kubernetes: a Service publishes it`; !slices.Contains(kubernetes.Warnings(p, defaults()), want) {
+		t.Errorf("it warns %q", kubernetes.Warnings(p, defaults()))
+	}
+	_, err := kubernetes.Target(defaults())(ports("127.0.0.1:80:6379", "[::1]:80:6380"), output.Secrets{})
+	want := `container "store": port 80/tcp is published at two addresses for two ports of the container: a Service on Kubernetes has no addresses`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func TestAnExternalVolumeHasTheNameOfAClaim(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Old_Data":  `volumes.more.name: "Old_Data" is not the name of a claim on Kubernetes: small letters, digits, '-' and '.'`,
+		"dbvolume":  `volumes.more.name: "dbvolume" is the claim of the application's volume "dbvolume"`,
+		"db.volume": "",
+	} {
+		app := sample.App()
+		app.Volumes = append(app.Volumes, spec.Volume{Name: "more"})
+		p := plan(t, app, config.Config{Volumes: map[string]config.Volume{"more": {External: true, Name: name}}})
+		got := ""
+		if _, err := kubernetes.Target(defaults())(p, output.Secrets{}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("error %q, want %q", got, want)
+		}
+	}
+}

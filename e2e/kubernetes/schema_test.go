@@ -148,7 +148,7 @@ func plans(t *testing.T) map[string]*packager.Plan {
 
 func planned(t *testing.T, app *spec.Application, archive fs.FS, cfg config.Config) *packager.Plan {
 	t.Helper()
-	p, err := packager.New(app, archive, cfg, packager.Options{AllowHost: []string{"/", "./backup"}, Version: "1.2.3", TLS: true})
+	p, err := packager.New(app, archive, cfg, packager.Options{AllowHost: []string{"/"}, Version: "1.2.3", TLS: true})
 	if err != nil {
 		t.Fatal(err)
 	}

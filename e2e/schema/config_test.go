@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 )
 
 // compile returns a schema in docs.
@@ -26,7 +27,7 @@ func compile(t *testing.T, name string) *jsonschema.Schema {
 func target() config.Target {
 	return config.Target{
 		App:     "shop",
-		Nodes:   []config.TargetNode{{Name: "backend", Toskosed: true, Ports: []int{9001, 8000}}, {Name: "store"}},
+		Nodes:   []config.TargetNode{{Name: "backend", Toskosed: true, Ports: []spec.Port{{Container: 9001, Protocol: "tcp"}, {Container: 8000, Protocol: "tcp"}}}, {Name: "store"}},
 		Volumes: []string{"data"}, Values: []string{"api.token"},
 		Components: map[string]config.TargetComponent{"api": {
 			Node: "backend", Requires: []string{"connection", "db"}, Port: 8000,

@@ -156,10 +156,11 @@ func Everything() (*spec.Application, config.Config) {
 	app.Nodes = append([]spec.Node{{
 		Name: "My.Queue_", Image: spec.Image{Kind: spec.ImageService, Name: "registry.example:5000/team/queue@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"},
 		Ports:   []spec.Port{{Container: 5672, Host: 5672, Protocol: "tcp"}, {Container: 5673, Host: 5673, Protocol: "udp"}},
+		Shares:  []spec.Share{{Container: "/etc/queue", Host: "/srv/queue", ReadOnly: true, Relabel: "z"}},
 		Env:     map[string]string{"QUEUE_PASSWORD": "hush-standalone", "$A": "${HOME} $(id) yes"},
-		Command: `run --price "$5"`, Storage: []spec.Storage{{Volume: "queue.data", Location: "/var/queue"}},
+		Command: `run --price "$5"`, Storage: []spec.Storage{{Volume: "archive", Location: "/var/archive"}, {Volume: "queue.data", Location: "/var/queue"}},
 	}}, app.Nodes...)
-	app.Volumes = append(app.Volumes, spec.Volume{Name: "queue.data", Options: map[string]string{"size": "5Gi"}})
+	app.Volumes = append(app.Volumes, spec.Volume{Name: "archive", Options: map[string]string{"driver": "local", "device": "/srv"}}, spec.Volume{Name: "queue.data", Options: map[string]string{"size": "5Gi"}})
 	app.Components[1].Connections = append(app.Components[1].Connections, "My.Queue_")
 	update := config.Update{
 		Parallelism: ptr(2), Delay: "10s", Order: "start-first", FailureAction: "pause", Monitor: "1m", MaxFailureRatio: ptr(0.5),
@@ -194,10 +195,13 @@ func Everything() (*spec.Application, config.Config) {
 					Operations:   map[string]config.Operation{"Standard.create": {Kind: "run", Timeout: "5m", User: "root", Attempts: 1}},
 				}},
 			},
-			"My.Queue_": {Deploy: config.Deploy{Replicas: ptr(1), RestartPolicy: config.RestartPolicy{Condition: "none"}}},
+			"My.Queue_": {Ports: config.Ports{"127.0.0.1:5672:5672", "[::1]:5672:5672", "5673:5673/udp"}, Deploy: config.Deploy{Replicas: ptr(1), RestartPolicy: config.RestartPolicy{Condition: "none"}}},
 		},
 		Manager: config.Manager{Port: 11000, User: "eve", Password: "hush-manager", SecretKey: "hush-key", Mode: "testing", Goal: "up"},
-		Volumes: map[string]config.Volume{"dbvolume": {Driver: "local", DriverOpts: map[string]string{"type": "nfs", "device": ":/$dir", "o": "addr=10.0.0.1"}}},
+		Volumes: map[string]config.Volume{
+			"archive":  {Name: "shop-archive.2019", External: true},
+			"dbvolume": {Driver: "local", DriverOpts: map[string]string{"type": "nfs", "device": ":/$dir", "o": "addr=10.0.0.1"}},
+		},
 		Secrets: []string{"api.key", "api.salt", "backend.DB_PASSWORD", "My.Queue_.QUEUE_PASSWORD"},
 	}
 }

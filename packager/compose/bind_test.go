@@ -10,6 +10,7 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/packager/output"
 )
 
 func TestASingleEnginePublishesTheManagerWhereItIsToldAndNothingElseSo(t *testing.T) {
@@ -68,5 +69,34 @@ func TestItIsSaidWhatOthersMayRead(t *testing.T) {
 				t.Errorf("%s: of %s it says %q", name, of, got)
 			}
 		}
+	}
+}
+
+func TestASwarmPublishesNoPortWithAnAddress(t *testing.T) {
+	t.Parallel()
+	p := plan(t, config.Config{Nodes: map[string]config.Node{"store": {Ports: config.Ports{"127.0.0.1:6379:6379", "6380:6379"}}}})
+	dir := packagedFor(t, p, defaults, false)
+	for _, s := range stacked(t, dir).Services {
+		if s.Name == "store" && (len(s.Ports) != 1 || s.Ports[0].Published != 6380) {
+			t.Errorf("a stack publishes %+v", s.Ports)
+		}
+	}
+	for _, s := range project(t, dir, compose.LocalFile).Services {
+		if s.Name == "store" && (len(s.Ports) != 2 || s.Ports[0].HostIP != "127.0.0.1") {
+			t.Errorf("an engine publishes %+v", s.Ports)
+		}
+	}
+	warnings := strings.Join(compose.SwarmWarnings(p), "\n")
+	if want := `port 127.0.0.1:6379 of container "store": a Swarm publishes ports at all addresses, and not at one, so its file leaves this port out`; !strings.Contains(warnings, want) {
+		t.Errorf("it warns %q", warnings)
+	}
+	_, err := compose.SwarmTarget(defaults)(p, output.Secrets{})
+	want := `a Swarm publishes ports at all addresses, and not at one: port 127.0.0.1:6379 of container "store"; use --target compose, or publish it without an address (ports in toskose.yml)`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	info, err := compose.ReadInfo(dir)
+	if err != nil || len(info.Bound) != 1 {
+		t.Errorf("%+v, %v", info, err)
 	}
 }

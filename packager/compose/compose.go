@@ -6,7 +6,6 @@ package compose
 import (
 	"bytes"
 	"fmt"
-	gonet "net"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/spec"
 )
 
 // The Compose files of an output folder.
@@ -74,9 +74,11 @@ type net struct {
 }
 
 type volume struct {
-	Driver  text            `yaml:"driver,omitempty"`
-	Options map[string]text `yaml:"driver_opts,omitempty"`
-	Labels  map[string]text `yaml:"labels,omitempty"`
+	Name     text            `yaml:"name,omitempty"`
+	External bool            `yaml:"external,omitempty"`
+	Driver   text            `yaml:"driver,omitempty"`
+	Options  map[string]text `yaml:"driver_opts,omitempty"`
+	Labels   map[string]text `yaml:"labels,omitempty"`
 }
 
 type secret struct {
@@ -114,20 +116,22 @@ type port struct {
 	bind      string // an IP address of the engine's machine; empty: all
 }
 
-// MarshalYAML encodes a port that is bound to one address in the short syntax: older Compose versions ignore an address in the
-// long syntax and publish the port at all addresses.
-func (p port) MarshalYAML() (any, error) {
-	if p.bind == "" {
-		type plain port
-		return plain(p), nil
-	}
-	return text(fmt.Sprintf("%s:%d/%s", gonet.JoinHostPort(p.bind, strconv.Itoa(p.Published)), p.Target, p.Protocol)), nil
+type mount struct {
+	Type     string `yaml:"type"`
+	Source   text   `yaml:"source"`
+	Target   text   `yaml:"target"`
+	ReadOnly bool   `yaml:"read_only,omitempty"`
+	relabel  string // z or Z; empty: the files keep their SELinux label
 }
 
-type mount struct {
-	Type   string `yaml:"type"`
-	Source text   `yaml:"source"`
-	Target text   `yaml:"target"`
+// MarshalYAML encodes a mount with a SELinux mode in the short syntax: the long syntax of Compose 3.7 has no such mode.
+func (m mount) MarshalYAML() (any, error) {
+	if m.relabel == "" {
+		type plain mount
+		return plain(m), nil
+	}
+	share := spec.Share{ReadOnly: m.ReadOnly, Relabel: m.relabel}
+	return text(fmt.Sprintf("%s:%s:%s", m.Source, m.Target, share.Mode())), nil
 }
 
 type onNet struct {
@@ -157,11 +161,16 @@ func (t text) MarshalYAML() (any, error) {
 	}, nil
 }
 
-// SwarmTarget returns a target that writes only the Swarm's Compose file.
-func SwarmTarget(opts Options) output.Target {
+// SwarmTarget returns a target that writes only the Swarm's Compose file. It fails if a port of the application has an address.
+func SwarmTarget(opts Options) output.Target { return swarmTarget(opts, true) }
+
+func swarmTarget(opts Options, swarmOnly bool) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
 		if err := opts.Validate(); err != nil {
 			return nil, err
+		}
+		if bound := boundPorts(plan); swarmOnly && len(bound) > 0 {
+			return nil, NotOnSwarm(bound)
 		}
 		swarm, err := Swarm(plan, opts, secrets)
 		return []output.File{{Name: SwarmFile, Mode: 0o644, Data: swarm}}, err
@@ -171,7 +180,7 @@ func SwarmTarget(opts Options) output.Target {
 // Target returns a target that writes the Compose files for a Swarm and for a single engine.
 func Target(opts Options) output.Target {
 	return func(plan *packager.Plan, secrets output.Secrets) ([]output.File, error) {
-		files, err := SwarmTarget(opts)(plan, secrets)
+		files, err := swarmTarget(opts, false)(plan, secrets)
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +216,7 @@ func forSwarm(plan *packager.Plan, opts Options, secrets output.Secrets) file {
 		f.Services[names[s.Name]] = service
 	}
 	for _, v := range plan.Volumes {
-		f.Volumes[v.Name] = volume{Driver: text(v.Driver), Options: texts(v.Options)}
+		f.Volumes[v.Name] = volume{Name: text(v.Existing), External: v.Existing != "", Driver: text(v.Driver), Options: texts(v.Options)}
 	}
 	f.addDocuments(plan, names)
 	for _, s := range plan.Secrets {
@@ -240,6 +249,9 @@ func labelsOf(plan *packager.Plan, s packager.Service) map[string]text {
 	}
 	if s.Job != nil {
 		labels[packager.LabelJob] = text(s.Job.Name)
+	}
+	if external := plan.ExternalLabel(s); external != "" {
+		labels[packager.LabelExternal] = text(external)
 	}
 	if len(s.Secrets) > 0 && s.SecretUser != "" && s.SecretUser != "0" { // otherwise only root can read the cluster's secrets
 		labels["kompose.security-context.fsgroup"] = text(s.SecretUser)
@@ -307,13 +319,16 @@ func swarmService(s packager.Service, opts Options, names map[string]string) ser
 		out.Command = append(out.Command, text(word))
 	}
 	for _, p := range s.Ports {
+		if p.Bind != "" && !s.IsManager {
+			continue // a Swarm would publish it at all addresses
+		}
 		out.Ports = append(out.Ports, port{Target: p.Container, Published: p.Host, Protocol: p.Protocol, Mode: opts.PublishMode})
 	}
 	for _, m := range s.Mounts {
 		out.Volumes = append(out.Volumes, mount{Type: "volume", Source: text(m.Volume), Target: text(m.Container)})
 	}
 	for _, b := range s.Binds {
-		out.Volumes = append(out.Volumes, mount{Type: "bind", Source: text(b.Host), Target: text(b.Container)})
+		out.Volumes = append(out.Volumes, mount{Type: "bind", Source: text(b.Host), Target: text(b.Container), ReadOnly: b.ReadOnly})
 	}
 	for _, name := range s.Secrets {
 		ref := secretRef{Source: name, Target: name}

@@ -16,6 +16,7 @@ import (
 func infoOf(plan *packager.Plan, opts Options, external bool) *output.Info {
 	info := output.InfoOf(plan, ServiceNames(plan)[plan.Manager().Name])
 	info.Manager.Publish, info.Manager.Bind = opts.PublishMode, plan.Config.Manager.Bind
+	info.Bound = boundPorts(plan)
 	if external {
 		info.External = slices.Sorted(maps.Values(SecretNames(plan)))
 	}

@@ -36,6 +36,16 @@ func SwarmWarnings(plan *packager.Plan) []string {
 	if bind := plan.Config.Manager.Bind; bind != config.DefaultManagerBind {
 		all = append(all, fmt.Sprintf("manager.bind: a Swarm publishes at all addresses, and not at %s only", bind))
 	}
+	for _, s := range plan.Services {
+		for _, b := range s.Binds {
+			if b.Relabel != "" {
+				all = append(all, fmt.Sprintf("container %q: the mode %s of %q is lost on a Swarm, which does not change SELinux labels", s.Name, b.Relabel, b.Host))
+			}
+		}
+	}
+	for _, bound := range boundPorts(plan) {
+		all = append(all, bound+": a Swarm publishes ports at all addresses, and not at one, so its file leaves this port out, and `toskose deploy` refuses to deploy it to a Swarm")
+	}
 	return all
 }
 
@@ -59,6 +69,9 @@ func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 		local.Ports = nil
 		for _, p := range s.Ports {
 			local.Ports = append(local.Ports, port{Target: p.Container, Published: p.Host, Protocol: p.Protocol, Mode: opts.PublishMode, bind: p.Bind})
+		}
+		for i, b := range s.Binds { // they follow the volumes
+			local.Volumes[len(s.Mounts)+i].relabel = b.Relabel
 		}
 		local.Secrets = f.ownSecrets(local.Secrets)
 		if s.IsManager {

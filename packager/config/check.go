@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
+
+	"github.com/toskose/toskose/spec"
 )
 
 // logLevels are Supervisor's log levels, from the least to the most verbose.
@@ -43,6 +45,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 		d.amount(path+".logs.total", n.Logs.Total, leastLog)
 		d.checkDocker(path+".docker", n.Docker)
 		d.atLeastOne(path+".max_unavailable", n.MaxUnavailable)
+		d.checkPorts(path+".ports", n.Ports)
 		d.checkDeploy(path+".deploy", n.Deploy)
 		d.checkComponents(path+".components", name, n.Components, target)
 		d.unique(path, "port", n.Port, ports)
@@ -53,12 +56,13 @@ func (d *decoder) check(cfg Config, target *Target) {
 		d.uniqueAlias(path, alias, aliases)
 	}
 	d.checkVolumes(cfg.Volumes, target)
+	d.checkAllowed(cfg.AllowHost)
 	d.checkComponents("components", "", cfg.Components, target)
 	d.checkSecrets(cfg.Secrets, target)
-	d.checkManager(cfg.Manager, target, ports, aliases)
+	d.checkManager(cfg.Manager, cfg.Nodes, target, ports, aliases)
 }
 
-func (d *decoder) checkManager(m Manager, target *Target, ports map[int]string, aliases map[string]string) {
+func (d *decoder) checkManager(m Manager, nodes map[string]Node, target *Target, ports map[int]string, aliases map[string]string) {
 	d.checkUnit("manager", m.Alias, m.Port, m.User, m.Password)
 	if at, err := netip.ParseAddr(m.Bind); m.Bind != "" && (err != nil || at.Zone() != "") {
 		d.reportAt("manager.bind", "%q is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all", m.Bind)
@@ -77,7 +81,7 @@ func (d *decoder) checkManager(m Manager, target *Target, ports map[int]string, 
 	if m.Alias != "" {
 		d.uniqueAlias("manager", m.Alias, aliases)
 	}
-	if target != nil && slices.Contains(target.HostPorts, m.Port) {
+	if target != nil && m.Port != 0 && slices.Contains(target.hostPorts(nodes), m.Port) {
 		d.reportAt("manager.port", "%d is a port that the application publishes", m.Port)
 	}
 }
@@ -96,17 +100,17 @@ func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 	}
 	t := target.Nodes[i]
 	if !t.Toskosed {
-		alone, can := Node{Alias: n.Alias, Deploy: n.Deploy}, "its alias and deploy"
+		alone, can := Node{Alias: n.Alias, Ports: n.Ports, Deploy: n.Deploy}, "its alias, ports and deploy"
 		if t.Built {
 			alone.Docker = Docker{Name: n.Docker.Name, Tag: n.Docker.Tag, RegistryPassword: n.Docker.RegistryPassword}
-			can = "its alias, deploy, and name, tag and registry_password of docker"
+			can = "its alias, ports, deploy, and name, tag and registry_password of docker"
 		}
 		if !reflect.DeepEqual(alone, n) {
 			d.reportAt(path, "the container hosts no components, so it has no unit; only %s can be set", can)
 			return false
 		}
 	}
-	if n.Port != 0 && slices.Contains(t.Ports, n.Port) {
+	if n.Port != 0 && slices.ContainsFunc(t.published(n), func(p spec.Port) bool { return p.Container == n.Port }) {
 		d.reportAt(path+".port", "%d is a port of the application in the same container", n.Port)
 	}
 	return true

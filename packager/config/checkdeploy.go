@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -99,11 +100,47 @@ func (d *decoder) duration(path, text string) {
 	}
 }
 
-// checkVolumes reports volumes that the application does not have.
+// volumeForm matches the names that Docker engines allow for volumes, which include those that Kubernetes allows for claims.
+var volumeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]+$`)
+
+// maxVolumeName is the maximum length of a file's name, and of the name of a Kubernetes object.
+const maxVolumeName = 253
+
+// checkVolumes reports volumes that the application does not have, and contradicting settings.
 func (d *decoder) checkVolumes(volumes map[string]Volume, target *Target) {
 	for _, name := range keysOf(volumes) {
+		v, at := volumes[name], "volumes."+name
+		switch {
+		case v.Name != "" && !v.External:
+			d.reportAt(at+".name", "is the name of an existing volume, which needs external: true; the application names its own volumes itself")
+		case v.Name != "" && (len(v.Name) > maxVolumeName || !volumeForm.MatchString(v.Name)):
+			d.reportAt(at+".name", "%q is not the name of a volume: 2 to %d letters, digits, '_', '.' and '-'", v.Name, maxVolumeName)
+		}
+		for _, key := range []string{"driver", "driver_opts"} {
+			if v.External && d.has(at+"."+key) {
+				d.reportAt(at+"."+key, "cannot be set for an external volume: it exists already, with its own driver and options")
+			}
+		}
+		if device := v.DriverOpts["device"]; IsBind(v.DriverOpts) && device != "" && !path.IsAbs(device) {
+			d.reportAt(at+".driver_opts.device", "%q is not an absolute path: no folder of the host is known that it could be relative to", device)
+		}
 		if target != nil && !slices.Contains(target.Volumes, name) {
 			d.reportAt("volumes."+name, "the application has no volume of this name%s", didYouMean(name, target.Volumes))
+		}
+	}
+}
+
+// IsBind reports whether the options of a volume mount a path of the host.
+func IsBind(options map[string]string) bool {
+	kinds := strings.Split(options["o"], ",")
+	return slices.Contains(kinds, "bind") || slices.Contains(kinds, "rbind")
+}
+
+// checkAllowed reports allowed paths of the host that are not absolute.
+func (d *decoder) checkAllowed(paths []string) {
+	for i, one := range paths {
+		if at := fmt.Sprintf("allow_host.%d", i); !d.bad[at] && !path.IsAbs(one) {
+			d.reportAt(at, "%q is not an absolute path", one)
 		}
 	}
 }

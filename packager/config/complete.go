@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/spec"
 )
 
 // The defaults of a toskose.yml.
@@ -34,7 +36,6 @@ var defaultRestart = Restart{Stable: "60s", DelayMax: "300s", Attempts: 3}
 type Target struct {
 	App        string
 	Nodes      []TargetNode // sorted by name
-	HostPorts  []int        // host ports that the application publishes
 	Volumes    []string     // names
 	Components map[string]TargetComponent
 	Values     []string // values that can be secrets: COMPONENT.INPUT and CONTAINER.VARIABLE
@@ -57,9 +58,9 @@ type TargetOperation struct {
 // TargetNode is a container of the application.
 type TargetNode struct {
 	Name     string
-	Toskosed bool  // it hosts components, so it has a unit
-	Built    bool  // its image is built from a Dockerfile of the archive
-	Ports    []int // of the application inside the container
+	Toskosed bool // it hosts components, so it has a unit
+	Built    bool // its image is built from a Dockerfile of the archive
+	Ports    []spec.Port
 }
 
 // Complete sets the defaults of a configuration that was checked for the same target. It does
@@ -73,7 +74,7 @@ func Complete(cfg Config, target Target) Config {
 		taken[n.Port] = true
 		names[n.Docker.Name] = true
 	}
-	done.Manager = completeManager(cfg.Manager, target, taken, names)
+	done.Manager = completeManager(cfg.Manager, cfg.Nodes, target, taken, names)
 	port := defaultUnitPort
 	for _, t := range target.Nodes {
 		n := cfg.Nodes[t.Name]
@@ -81,8 +82,8 @@ func Complete(cfg Config, target Target) Config {
 		if t.Toskosed {
 			if n.Port == 0 {
 				own := map[int]bool{}
-				for _, p := range t.Ports {
-					own[p] = true
+				for _, p := range t.published(n) {
+					own[p.Container] = true
 				}
 				for taken[port] || own[port] {
 					port++
@@ -154,7 +155,7 @@ func completeLiveness(l Liveness) Liveness {
 	return l
 }
 
-func completeManager(m Manager, target Target, taken map[int]bool, names map[string]bool) Manager {
+func completeManager(m Manager, nodes map[string]Node, target Target, taken map[int]bool, names map[string]bool) Manager {
 	m.Alias = cmp.Or(m.Alias, defaultManagerAlias)
 	m.User = cmp.Or(m.User, defaultUser)
 	m.Bind = cmp.Or(m.Bind, DefaultManagerBind)
@@ -162,7 +163,7 @@ func completeManager(m Manager, target Target, taken map[int]bool, names map[str
 	m.Goal = cmp.Or(m.Goal, GoalNone)
 	if m.Port == 0 {
 		published := map[int]bool{}
-		for _, p := range target.HostPorts {
+		for _, p := range target.hostPorts(nodes) {
 			published[p] = true
 		}
 		m.Port = defaultManagerPort

@@ -21,8 +21,8 @@ type Config struct {
 	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`
 }
 
-// Node configures the unit and the image of a toskosed node. A standalone node has only an Alias and
-// Deploy, and Docker if its image is built from the archive.
+// Node configures the unit and the image of a toskosed node. A standalone node has only an Alias, Ports
+// and Deploy, and Docker if its image is built from the archive.
 type Node struct {
 	Alias    string `yaml:"alias,omitempty" json:"alias,omitempty"` // its name on the network; default: the node's
 	Port     int    `yaml:"port,omitempty" json:"port,omitempty"`   // of the unit's API; default: from 9001 on
@@ -35,6 +35,8 @@ type Node struct {
 	// MaxUnavailable is the number of replicas that operations may make unavailable at the same
 	// time; 0: 1.
 	MaxUnavailable int `yaml:"max_unavailable,omitempty" json:"max_unavailable,omitempty"`
+	// Ports are the published ports, instead of those that the application publishes: [ADDRESS:]HOST:CONTAINER[/PROTOCOL].
+	Ports Ports `yaml:"ports,omitempty" json:"ports,omitzero"`
 	// Job reports whether the container runs its only Task without the manager and then exits.
 	Job        bool                 `yaml:"job,omitempty" json:"job,omitempty"`
 	Docker     Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`

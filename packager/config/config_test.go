@@ -10,13 +10,14 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/packager/config"
+	"github.com/toskose/toskose/spec"
 )
 
 func target() config.Target {
 	return config.Target{
-		App: "shop", HostPorts: []int{8080},
+		App: "shop",
 		Nodes: []config.TargetNode{
-			{Name: "backend", Toskosed: true, Ports: []int{9001, 8000}},
+			{Name: "backend", Toskosed: true, Ports: []spec.Port{{Container: 9001, Protocol: "tcp"}, {Container: 8000, Host: 8080, Protocol: "tcp"}}},
 			{Name: "frontend", Toskosed: true},
 			{Name: "store"},
 		},
@@ -73,7 +74,31 @@ toskose.yml:4:30: manager.alias: "x" is already taken by nodes.backend`,
 		"nodes that are not there, or have no unit": {
 			"nodes:\n  backnd: {}\n  store: {alias: db, port: 9001}\n",
 			`toskose.yml:2:3: nodes.backnd: the application has no container of this name; did you mean "backend"?
-toskose.yml:3:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set`,
+toskose.yml:3:3: nodes.store: the container hosts no components, so it has no unit; only its alias, ports and deploy can be set`,
+		},
+		"published ports": {
+			"nodes:\n  store:\n    ports:\n    - '80'\n    - '80:x'\n    - '127.0.0.1:0:80'\n    - '::1:80:80'\n    - '80:80/sctp'\n    - '1.2.3.4:80:80'\n    - '0.0.0.0:80:81'\n    - '[::1]:80:80'\n  backend: {ports: ['1:9007'], port: 9007}\nmanager: {port: 80}\n",
+			`toskose.yml:4:7: nodes.store.ports.0: "80" is not a published port: write HOST:CONTAINER or ADDRESS:HOST:CONTAINER, such as 127.0.0.1:8080:80 or [::1]:8080:80, with /udp behind it if any
+toskose.yml:5:7: nodes.store.ports.1: "80:x" is not a published port: write HOST:CONTAINER or ADDRESS:HOST:CONTAINER, such as 127.0.0.1:8080:80 or [::1]:8080:80, with /udp behind it if any
+toskose.yml:6:7: nodes.store.ports.2: "127.0.0.1:0:80" is not a published port: write HOST:CONTAINER or ADDRESS:HOST:CONTAINER, such as 127.0.0.1:8080:80 or [::1]:8080:80, with /udp behind it if any
+toskose.yml:7:7: nodes.store.ports.3: "::1:80:80" is not a published port: write HOST:CONTAINER or ADDRESS:HOST:CONTAINER, such as 127.0.0.1:8080:80 or [::1]:8080:80, with /udp behind it if any
+toskose.yml:8:7: nodes.store.ports.4: "80:80/sctp" is not a published port: write HOST:CONTAINER or ADDRESS:HOST:CONTAINER, such as 127.0.0.1:8080:80 or [::1]:8080:80, with /udp behind it if any
+toskose.yml:10:7: nodes.store.ports.6: port 0.0.0.0:80/tcp of the host is listed twice
+toskose.yml:12:38: nodes.backend.port: 9007 is a port of the application in the same container
+toskose.yml:13:17: manager.port: 80 is a port that the application publishes`,
+		},
+		"paths of the host that are not absolute": {
+			"allow_host: [/srv, ./srv]\nvolumes: {data: {driver_opts: {o: 'rw,bind', device: srv}}}\n",
+			`toskose.yml:1:20: allow_host.1: "./srv" is not an absolute path
+toskose.yml:2:46: volumes.data.driver_opts.device: "srv" is not an absolute path: no folder of the host is known that it could be relative to`,
+		},
+		"external volumes": {
+			"volumes:\n  data: {name: x, driver: local}\n  other: {external: true, name: -x, driver: local, driver_opts: {type: nfs}}\n",
+			`toskose.yml:2:16: volumes.data.name: is the name of an existing volume, which needs external: true; the application names its own volumes itself
+toskose.yml:3:3: volumes.other: the application has no volume of this name
+toskose.yml:3:33: volumes.other.name: "-x" is not the name of a volume: 2 to 253 letters, digits, '_', '.' and '-'
+toskose.yml:3:45: volumes.other.driver: cannot be set for an external volume: it exists already, with its own driver and options
+toskose.yml:3:65: volumes.other.driver_opts: cannot be set for an external volume: it exists already, with its own driver and options`,
 		},
 		"operations": {
 			"components:\n  apo: {}\n  api:\n    operations:\n      Standard.start: {kind: strt, states: [running]}\n      own.pusch: {}\n      own.push: {states: [runnig, created, created]}\n",
@@ -186,7 +211,7 @@ toskose.yml:16:17: manager.goal: "down" is not one of none, up`,
 toskose.yml:2:52: nodes.backend.components.api.readiness: must be a mapping or none, not text
 toskose.yml:5:25: nodes.frontend.components.lint.readiness: no operation of the component starts it
 toskose.yml:6:24: nodes.frontend.components.web.readiness: needs tcp, http, command, log or notify: the component has no port to be ready at
-toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias and deploy can be set
+toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias, ports and deploy can be set
 toskose.yml:8:14: components.web: is configured by nodes.frontend.components.web, too`,
 		},
 		"log files": {

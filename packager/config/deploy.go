@@ -56,6 +56,10 @@ type Update struct {
 
 // Volume configures the storage of a volume. It overrides the application's settings.
 type Volume struct {
+	// Name is the name of the existing volume or claim, if the volume is External; empty: the application's name of the volume.
+	Name string `yaml:"name,omitempty" json:"name,omitempty"`
+	// External reports that the volume exists already: it is neither created nor removed, and has no driver here.
+	External   bool              `yaml:"external,omitempty" json:"external,omitempty"`
 	Driver     string            `yaml:"driver,omitempty" json:"driver,omitempty"`
 	DriverOpts map[string]string `yaml:"driver_opts,omitempty" json:"driver_opts,omitempty"`
 }

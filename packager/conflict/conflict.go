@@ -7,10 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -21,6 +21,7 @@ import (
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/output"
+	"github.com/toskose/toskose/spec"
 )
 
 // Port is a port of the host that an application publishes.
@@ -32,12 +33,16 @@ type Port struct {
 	At       string // the address at which a single engine publishes it; empty: all
 }
 
+func (p Port) published() spec.Port {
+	return spec.Port{Host: p.Number, Protocol: p.Protocol, Address: p.At}
+}
+
 // settingOf returns the setting that determines a container's port on the host.
 func settingOf(manager bool, service string) string {
 	if manager {
 		return "manager.port in toskose.yml"
 	}
-	return fmt.Sprintf("property ports of container %q", service)
+	return fmt.Sprintf("property ports of container %q, or its ports in toskose.yml", service)
 }
 
 // PlannedPorts returns the published ports of a plan.
@@ -51,16 +56,16 @@ func PlannedPorts(plan *packager.Plan, publish string) []Port {
 	return all
 }
 
-// PortsOf returns the published ports of the application packaged in a folder.
-func PortsOf(dir string, info output.Info) ([]Port, error) {
-	published, err := compose.ReadPublished(dir)
+// PortsOf returns the published ports of the application packaged in a folder, as a stack or with Compose.
+func PortsOf(dir string, info output.Info, asStack bool) ([]Port, error) {
+	file := compose.LocalFile
+	if asStack || info.Manager.Bind == "" { // the second file of an earlier version contains only the differences
+		file = compose.SwarmFile
+	}
+	published, err := compose.ReadPublished(dir, file)
 	all := make([]Port, len(published))
 	for i, p := range published {
-		manager := p.Service == info.Manager.Service
-		all[i] = Port{Number: p.Port, Protocol: p.Protocol, Host: p.Mode == compose.PublishHost, Setting: settingOf(manager, p.Service)}
-		if manager {
-			all[i].At = info.Manager.Bind
-		}
+		all[i] = Port{Number: p.Port, Protocol: p.Protocol, Host: p.Mode == compose.PublishHost, Setting: settingOf(p.Service == info.Manager.Service, p.Service), At: p.At}
 	}
 	return all, err
 }
@@ -99,7 +104,33 @@ func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 			ports[i].At = ""
 		}
 	}
-	return taken(ports, holders, e.isLocal(), free)
+	return taken(ports, holders, e.isLocal(), func(p Port) bool { return free(p) || e.publishes(ctx, p) })
+}
+
+// publishes reports whether a container of the application is configured to publish a port. Podman lists only the first one of
+// several successive ports of a container.
+func (e *Engine) publishes(ctx context.Context, p Port) bool {
+	containers, err := e.containers(ctx)
+	if err != nil {
+		return false
+	}
+	for _, c := range containers {
+		if !e.owns(c.Labels, c.Labels) || c.State != container.StateRunning {
+			continue
+		}
+		about, err := e.docker.ContainerInspect(ctx, c.ID)
+		if err != nil || about.ContainerJSONBase == nil || about.HostConfig == nil {
+			continue // its ports count as not published
+		}
+		for port, bindings := range about.HostConfig.PortBindings {
+			for _, b := range bindings {
+				if b.HostPort == strconv.Itoa(p.Number) && port.Proto() == p.Protocol {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // Name returns an error if another application or project uses the name, because deploying would remove its containers, or if
@@ -246,7 +277,7 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 		own := false
 		for _, h := range holders {
 			switch {
-			case h.port != p.Number || h.protocol != p.Protocol || apart(h.at, p.At):
+			case !p.published().Conflicts(spec.Port{Host: h.port, Protocol: h.protocol, Address: h.at}):
 			case h.own:
 				own = true
 			case (!h.host || !p.Host) && !slices.Contains(by, h.who): // otherwise the port is free on another machine
@@ -261,16 +292,4 @@ func taken(ports []Port, holders []holder, here bool, free func(Port) bool) erro
 		}
 	}
 	return errors.Join(problems...)
-}
-
-// apart reports whether the same port can be published at both addresses. The unspecified address of one address family does
-// not include addresses of the other.
-func apart(a, b string) bool {
-	one, err := netip.ParseAddr(a)
-	other, err2 := netip.ParseAddr(b)
-	if err != nil || err2 != nil {
-		return false
-	}
-	one, other = one.Unmap(), other.Unmap()
-	return one.Is4() != other.Is4() || one != other && !one.IsUnspecified() && !other.IsUnspecified()
 }

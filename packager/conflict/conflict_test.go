@@ -2,6 +2,7 @@ package conflict
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/output"
 )
 
@@ -246,12 +248,49 @@ func TestPortsAreReadFromAFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, compose.SwarmFile), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := PortsOf(dir, output.Info{Manager: output.Manager{Service: "toskose-manager"}})
+	info := output.Info{Manager: output.Manager{Service: "toskose-manager"}}
+	got, err := PortsOf(dir, info, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Port{{8080, "tcp", false, `property ports of container "frontend"`, ""}, {10000, "tcp", true, "manager.port in toskose.yml", ""}}
+	want := []Port{{8080, "tcp", false, `property ports of container "frontend", or its ports in toskose.yml`, ""}, {10000, "tcp", true, "manager.port in toskose.yml", ""}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+	local := "services:\n  frontend: {ports: ['127.0.0.1:8080:80/tcp', '[::1]:8080:80/udp', {target: 81, published: 81, protocol: tcp, mode: ingress}]}\n"
+	if err := os.WriteFile(filepath.Join(dir, compose.LocalFile), []byte(local), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = PortsOf(dir, info, false); err != nil || len(got) != 2 {
+		t.Errorf("the folder of an earlier version has %v, %v", got, err)
+	}
+	info.Manager.Bind = "127.0.0.1"
+	if got, err = PortsOf(dir, info, false); err != nil {
+		t.Fatal(err)
+	}
+	setting := want[0].Setting
+	want = []Port{{8080, "tcp", false, setting, "127.0.0.1"}, {8080, "udp", false, setting, "::1"}, {81, "tcp", false, setting, ""}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPortsThatPodmanDoesNotListAreTheApplicationsOwn: of several successive ports of a container, Podman lists the first one.
+func TestPortsThatPodmanDoesNotListAreTheApplicationsOwn(t *testing.T) {
+	t.Parallel()
+	docker := testengine.Fake(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/own/json") {
+			fmt.Fprint(w, `{"HostConfig": {"PortBindings": {"80/tcp": [{"HostPort": "8081"}], "81/tcp": [{"HostIp": "", "HostPort": "8082"}]}}}`)
+			return
+		}
+		fmt.Fprintf(w, `[{"Id": "own", "State": "running", "Labels": {%q: "shop", %q: "shop"}}, {"Id": "other", "State": "running", "Labels": {}}]`, packager.LabelApp, compose.LabelProject)
+	})
+	e := On(docker, system.Info{}, "shop", false)
+	for port, want := range map[Port]bool{
+		{Number: 8082, Protocol: "tcp"}: true, {Number: 8082, Protocol: "udp"}: false, {Number: 8083, Protocol: "tcp"}: false,
+	} {
+		if got := e.publishes(t.Context(), port); got != want {
+			t.Errorf("%+v: %v", port, got)
+		}
 	}
 }

@@ -177,9 +177,36 @@ JSON
 	}
 }
 
+// externalClaims makes the claim "adopted" an external volume of the folder, and "kept" one of the running application.
+func externalClaims(t *testing.T, dir string) {
+	t.Helper()
+	external := strings.Replace(kustomizationOfShop, `"nodes":`, `"external_volumes":{"data":"adopted"},"nodes":`, 1)
+	workload := `{"items": [{"kind": "StatefulSet", "metadata": {"name": "store", "annotations": {"io.toskose.external-volumes": "{\"old\":\"kept\"}"}}}]}`
+	for name, text := range map[string]string{"kustomization.yaml": external, "workloads": workload} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAClusterWithoutAnExternalVolumeIsRefused(t *testing.T) {
+	dir, calls := fakeCluster(t, `
+*"get persistentvolumeclaims"*) echo persistentvolumeclaim/db ;;`)
+	externalClaims(t, dir)
+	_, err := Up(t.Context(), nil, Options{Dir: dir, Timeout: time.Minute, Environ: os.Environ(), Progress: &bytes.Buffer{}})
+	want := "cannot deploy \"Shop\": volume \"data\" is external, and namespace \"shop\" has no persistentvolumeclaim \"adopted\": " +
+		"create it there (`kubectl --namespace shop apply -f CLAIM.yaml`), or name another by volumes.data.name in toskose.yml"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+	if made := changes(calls()); len(made) > 0 {
+		t.Errorf("it changed %q", made)
+	}
+}
+
 func TestWhatIsUndeployedLeavesVolumesAndWhatOthersMade(t *testing.T) {
 	running := "--namespace shop delete " + kinds + " --selector SHOP --cascade=foreground --wait"
-	volumes := "--namespace shop delete persistentvolumeclaims --selector SHOP --cascade=foreground --wait"
+	volumes := "--namespace shop delete --ignore-not-found --cascade=foreground --wait persistentvolumeclaim/db"
 	namespace := "delete namespace shop --ignore-not-found --wait"
 	for name, tt := range map[string]struct {
 		volumes bool
@@ -198,7 +225,8 @@ func TestWhatIsUndeployedLeavesVolumesAndWhatOthersMade(t *testing.T) {
 			dir, calls := fakeCluster(t, fmt.Sprintf(`
 *"get namespaces"*) echo %s ;;
 *"get all,"*) echo %s ;;
-*"get persistentvolumeclaims"*) echo persistentvolumeclaim/db ;;`, tt.ours, tt.left))
+*"get persistentvolumeclaims"*) echo persistentvolumeclaim/db persistentvolumeclaim/adopted persistentvolumeclaim/kept ;;`, tt.ours, tt.left))
+			externalClaims(t, dir)
 			var said bytes.Buffer
 			if err := Down(t.Context(), nil, Options{Dir: dir, Volumes: tt.volumes, Timeout: time.Minute, Environ: os.Environ(), Progress: &said}); err != nil {
 				t.Fatal(err)

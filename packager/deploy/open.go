@@ -57,6 +57,11 @@ func (d *deployer) openNamed(ctx context.Context) error {
 		return d.onCluster(ctx, kubernetes.Named(d.opts.Name, d.opts.Space))
 	}
 	d.Info.App = d.opts.Name
+	if d.Dir != "" {
+		if info, err := compose.ReadInfo(d.Dir); err == nil {
+			d.Info.ExternalVolumes = info.ExternalVolumes
+		}
+	}
 	return d.onEngine(ctx, d.opts.Target)
 }
 

@@ -3,7 +3,11 @@ package deploy
 import (
 	"context"
 
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
+
 	"github.com/toskose/toskose/packager/deploy/backend"
+	"github.com/toskose/toskose/packager/deploy/engine"
 	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -64,4 +68,9 @@ type platform interface {
 // use makes p the application's back-end.
 func (d *deployer) use(p platform) {
 	d.location, d.applier, d.observer, d.secrets, d.remover = p, p, p, p, p
+}
+
+// EngineIdentity returns a key of an engine that stays the same, by which folders store its logs of releases.
+func EngineIdentity(ctx context.Context, docker *client.Client, about system.Info) (string, error) {
+	return engine.Identity(ctx, docker, about)
 }

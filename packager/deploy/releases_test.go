@@ -247,7 +247,7 @@ func TestWhatCannotBeDeployedAgainKeepsItsLog(t *testing.T) {
 		switch path.Base(r.URL.Path) {
 		case "info":
 			answer = `{"ID": "engine", "OSType": "linux"}`
-		case "volumes":
+		case "version", "volumes":
 			answer = "{}"
 		}
 		_, _ = io.WriteString(w, answer)

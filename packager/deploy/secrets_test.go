@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docker/docker/api/types/system"
-
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/deploy/engine"
@@ -99,7 +97,7 @@ func TestWhatContainersMountIsComparedWhereTheirFolderIsGone(t *testing.T) {
 	}
 	root := t.TempDir()
 	d := &deployer{Application: &backend.Application{Progress: &bytes.Buffer{}, Info: output.Info{App: "shop"}}, kind: Compose, existing: backend.Existing{Running: true}}
-	d.use(project.Of(&engine.Engine{Application: d.Application, System: system.Info{ID: "engine"}}, root))
+	d.use(project.Of(&engine.Engine{Application: d.Application, ID: "engine"}, root))
 	before := packaged("old")
 	if _, err := compose.MountedSecretsOf(root, "engine", "shop").Update(before, false); err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func (w *writer) job(s packager.Service, secrets output.Secrets) (object, error)
 	}
 	return object{
 		APIVersion: "batch/v1", Kind: "Job",
-		Metadata: metadata{Name: packager.Shorten(name, of.String(), maxJobName), Labels: w.labels(name), Annotations: annotations(s.Deploy.Labels)},
+		Metadata: metadata{Name: packager.Shorten(name, of.String(), maxJobName), Labels: w.labels(name), Annotations: w.annotations(s)},
 		Spec:     spec,
 	}, nil
 }

@@ -4,6 +4,7 @@
 package kubernetes
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -69,6 +70,9 @@ func Target(opts Options) output.Target {
 			return nil, err
 		}
 		w := newWriter(plan, opts)
+		if err := errors.Join(w.checkExternal(), w.checkPorts()); err != nil {
+			return nil, err
+		}
 		return w.files(secrets)
 	}
 }
@@ -85,8 +89,16 @@ func Warnings(plan *packager.Plan, opts Options) []string {
 			}
 		}
 		out = append(out, deployWarnings(s)...)
+		for _, p := range s.Ports {
+			if p.Bind != "" && !s.IsManager {
+				warn("container %q: the address of port %d (%s) is lost on Kubernetes: a Service publishes it", s.Name, p.Host, p.Bind)
+			}
+		}
 		for _, b := range s.Binds {
 			warn("container %q: %q is a path of the node that runs its pod; Kubernetes' baseline for pods refuses that", s.Name, b.Host)
+			if b.Relabel != "" {
+				warn("container %q: the mode %s of %q is lost on Kubernetes, which does not change SELinux labels of the node", s.Name, b.Relabel, b.Host)
+			}
 		}
 	}
 	for _, v := range plan.Volumes {
@@ -105,7 +117,8 @@ type writer struct {
 	opts     Options
 	app      string            // label value of the application's name
 	names    map[string]string // Service names of nodes, aliases, components that other components connect to, and published ports
-	volumes  map[string]string
+	volumes  map[string]string // claims of volumes
+	claimed  map[string]string // names in a pod of the volumes of claims: labels, which the name of a claim may not be
 	secrets  map[string]string
 	mounters map[string]int // number of services that mount a volume
 }
@@ -122,7 +135,9 @@ func newWriter(plan *packager.Plan, opts Options) *writer {
 		}
 	}
 	for _, v := range plan.Volumes {
-		volumes = append(volumes, v.Name)
+		if v.Existing == "" {
+			volumes = append(volumes, v.Name)
+		}
 	}
 	for _, s := range plan.Secrets {
 		secrets = append(secrets, s.Name)
@@ -131,6 +146,8 @@ func newWriter(plan *packager.Plan, opts Options) *writer {
 		plan: plan, opts: opts, app: label(plan.App),
 		names: labels(names), volumes: labels(volumes), secrets: labels(secrets), mounters: map[string]int{},
 	}
+	maps.Copy(w.volumes, plan.ExternalVolumes())
+	w.claimed = labels(slices.Collect(maps.Values(w.volumes)))
 	for _, s := range plan.Services {
 		for _, m := range s.Mounts {
 			w.mounters[m.Volume]++
@@ -185,8 +202,8 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 			return nil, err
 		}
 	}
-	if len(w.plan.Volumes) > 0 {
-		if err := add("volumes", w.claims()...); err != nil {
+	if claims := w.claims(); len(claims) > 0 {
+		if err := add("volumes", claims...); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,13 +36,29 @@ func (w *writer) services(s packager.Service) []any {
 	if len(s.Ports) > 0 {
 		published := serviceSpec{Type: w.opts.ServiceType}
 		for _, p := range s.Ports {
-			published.Ports = append(published.Ports, servicePort{
-				Name: p.Protocol + "-" + strconv.Itoa(p.Host), Port: p.Host, Target: p.Container, Protocol: strings.ToUpper(p.Protocol),
-			})
+			one := servicePort{Name: p.Protocol + "-" + strconv.Itoa(p.Host), Port: p.Host, Target: p.Container, Protocol: strings.ToUpper(p.Protocol)}
+			if !slices.Contains(published.Ports, one) { // at another address
+				published.Ports = append(published.Ports, one)
+			}
 		}
 		out = append(out, service(w.names[publicName(s.Name)], published))
 	}
 	return out
+}
+
+// checkPorts returns an error for a port that is published at two addresses, for different ports of a container.
+func (w *writer) checkPorts() error {
+	var problems []error
+	for _, s := range w.plan.Services {
+		for i, p := range s.Ports {
+			if slices.ContainsFunc(s.Ports[:i], func(o packager.Port) bool {
+				return o.Host == p.Host && o.Protocol == p.Protocol && o.Container != p.Container
+			}) {
+				problems = append(problems, fmt.Errorf("container %q: port %d/%s is published at two addresses for two ports of the container: a Service on Kubernetes has no addresses", s.Name, p.Host, p.Protocol))
+			}
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // publicName names the Service that publishes the ports of a container.

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -21,11 +23,34 @@ var (
 	sizeForm      = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([kMGTPE]|[KMGTPE]i)?$`) // a resource.Quantity, in bytes
 )
 
-// claims returns a claim for each volume. They are not templates of a StatefulSet: a volume of the model is a single volume,
+// checkExternal returns an error for an external volume that cannot be the name of a claim, or is the name of a claim in the
+// manifests.
+func (w *writer) checkExternal() error {
+	var problems []error
+	for _, v := range w.plan.Volumes {
+		if v.Existing == "" {
+			continue
+		}
+		if !secretForm.MatchString(v.Existing) {
+			problems = append(problems, fmt.Errorf("volumes.%s.name: %q is not the name of a claim on Kubernetes: small letters, digits, '-' and '.'", v.Name, v.Existing))
+		}
+		for _, other := range w.plan.Volumes {
+			if other.Existing == "" && w.volumes[other.Name] == v.Existing {
+				problems = append(problems, fmt.Errorf("volumes.%s.name: %q is the claim of the application's volume %q", v.Name, v.Existing, other.Name))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// claims returns a claim for each volume that is not external. They are not templates of a StatefulSet: a volume of the model is a single volume,
 // even if several containers mount it.
 func (w *writer) claims() []any {
 	var out []any
 	for _, v := range w.plan.Volumes {
+		if v.Existing != "" {
+			continue
+		}
 		mode, size := "ReadWriteOnce", defaultSize
 		if w.mounters[v.Name] > 1 {
 			mode = "ReadWriteMany"

@@ -20,7 +20,7 @@ func (w *writer) workload(s packager.Service) object {
 		Replicas: 1, Selector: w.selects(name),
 		Template: podTemplate{metadata{Labels: w.labels(name)}, w.pod(s)},
 	}
-	o := object{APIVersion: "apps/v1", Kind: "Deployment", Metadata: metadata{Name: name, Labels: w.labels(name), Annotations: named(annotations(s.Deploy.Labels), s.Name, name)}}
+	o := object{APIVersion: "apps/v1", Kind: "Deployment", Metadata: metadata{Name: name, Labels: w.labels(name), Annotations: named(w.annotations(s), s.Name, name)}}
 	stateful := len(s.Mounts) > 0
 	if stateful {
 		o.Kind, spec.ServiceName = "StatefulSet", name
@@ -29,6 +29,20 @@ func (w *writer) workload(s packager.Service) object {
 	w.deploy(s, &spec, stateful)
 	o.Spec = spec
 	return o
+}
+
+// annotations returns the annotations of a service's workload.
+func (w *writer) annotations(s packager.Service) map[string]string {
+	all := annotations(s.Deploy.Labels)
+	external := w.plan.ExternalLabel(s)
+	if external == "" {
+		return all
+	}
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[packager.LabelExternal] = external
+	return all
 }
 
 func (w *writer) pod(s packager.Service) podSpec {
@@ -139,10 +153,10 @@ func (w *writer) mounts(s packager.Service) (mounts []volumeMount, volumes []vol
 	}
 	for _, m := range s.Mounts {
 		claim := w.volumes[m.Volume]
-		add(m.Container, false, volume{Name: "volume-" + claim, Claim: &claimSource{claim}})
+		add(m.Container, false, volume{Name: "volume-" + w.claimed[claim], Claim: &claimSource{claim}})
 	}
 	for i, b := range s.Binds {
-		add(b.Container, false, volume{Name: fmt.Sprintf("host-%d", i), HostPath: &hostPath{text(b.Host)}})
+		add(b.Container, b.ReadOnly, volume{Name: fmt.Sprintf("host-%d", i), HostPath: &hostPath{text(b.Host)}})
 	}
 	if len(s.Secrets) > 0 {
 		all := &projectedVolume{}

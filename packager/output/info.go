@@ -15,6 +15,12 @@ type Info struct {
 	// External lists the external secrets, by their names on the target.
 	External []string `yaml:"external_secrets,omitempty" json:"external_secrets,omitempty"`
 
+	// Bound lists the ports that are published at one address, which a Swarm cannot do, for messages.
+	Bound []string `yaml:"bound_ports,omitempty" json:"bound_ports,omitempty"`
+
+	// ExternalVolumes are the names of external volumes on the target, by their names in the application.
+	ExternalVolumes map[string]string `yaml:"external_volumes,omitempty" json:"external_volumes,omitempty"`
+
 	// Host lists the paths of the machine that the application uses.
 	Host []packager.HostPath `yaml:"host,omitempty" json:"host,omitempty"`
 }
@@ -43,7 +49,7 @@ func (m Manager) Host() string { return config.Host(m.Bind) }
 
 // InfoOf describes a plan. managerService is the target's name of the manager's service.
 func InfoOf(plan *packager.Plan, managerService string) Info {
-	info := Info{App: plan.App, Version: plan.Version, Nodes: []string{}, Host: plan.Host, Manager: Manager{
+	info := Info{App: plan.App, Version: plan.Version, Nodes: []string{}, Host: plan.Host, ExternalVolumes: plan.ExternalVolumes(), Manager: Manager{
 		Service: managerService, Port: plan.Manager().UnitPort, User: plan.Config.Manager.User, TLS: plan.TLS(),
 	}}
 	if plan.Certificate != nil {

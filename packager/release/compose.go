@@ -106,9 +106,9 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 		key, value := portOf(p)
 		c.add(key, value, replaces)
 	}
-	for _, v := range list(service, "volumes") {
-		source := plain(v["source"])
-		c.set(fmt.Sprintf("mount %v", v["target"]), source, replaces)
+	for _, v := range entry[[]any](service, "volumes") {
+		source, at, mode := mountOf(v)
+		c.set("mount "+at, strings.TrimSuffix(source+", "+mode, ", "), replaces)
 		if volume := f.Volumes[source]; target == Swarm { // its tasks create the volume
 			c.flatten("volume "+source, volume, replaces)
 		}
@@ -137,6 +137,20 @@ func (f composeFile) container(service map[string]any, dir string, target Target
 	}
 	c.flatten("", service, replaces)
 	return c
+}
+
+// mountOf returns the source, the target and the mode of a mount in the long or short syntax. The short syntax is
+// SOURCE:TARGET:MODE.
+func mountOf(mount any) (source, target, mode string) {
+	long, ok := mount.(map[string]any)
+	if !ok {
+		parts := append(strings.SplitN(plain(mount), ":", 3), "", "")
+		return parts[0], parts[1], parts[2]
+	}
+	if long["read_only"] == true {
+		mode = "ro"
+	}
+	return plain(long["source"]), plain(long["target"]), mode
 }
 
 // secretUser returns the ID of the only user that reads a secret, or "" if all users read it. On a single engine, the user ID

@@ -195,7 +195,11 @@ func (c Container) addPod(template map[string]any, secrets map[string]Attribute)
 			c.set(fmt.Sprintf("env %v", v["name"]), plain(value), replaces)
 		}
 		for _, m := range list(container, "volumeMounts") {
-			c.set(fmt.Sprintf("mount %v", m["mountPath"]), plain(m["name"]), replaces)
+			source := plain(m["name"])
+			if m["readOnly"] == true {
+				source += ", ro"
+			}
+			c.set(fmt.Sprintf("mount %v", m["mountPath"]), source, replaces)
 		}
 		if ports := list(container, "ports"); len(ports) > 0 {
 			c.set("container.ports", numbers(ports, "containerPort"), replaces)

@@ -211,7 +211,18 @@ func singles() map[string]single {
 			v.app.Volumes = append(v.app.Volumes, spec.Volume{Name: "more"})
 			v.app.Nodes[0].Storage = []spec.Storage{{Volume: "more", Location: "/more"}}
 		}, everywhere("backend mount /more", "volume more added")},
-		"a share":    {func(v *version) { v.app.Nodes[0].Shares[0].Host = "/srv/other" }, three("backend mount /etc/shop | /srv/shop | /srv/other", "backend mount /etc/shop | /srv/shop | /srv/other", "backend volume host-0.hostPath.path")},
+		"a share that is read-only":    {func(v *version) { v.app.Nodes[0].Shares[0].ReadOnly = true }, three("backend mount /etc/shop | /srv/shop | /srv/shop, ro", "backend mount /etc/shop | /srv/shop | /srv/shop, ro", "backend mount /etc/shop")},
+		"a share with a SELinux label": {func(v *version) { v.app.Nodes[0].Shares[0].Relabel = "Z" }, map[release.Target][]string{release.Compose: {"backend mount /etc/shop | /srv/shop | /srv/shop, Z"}, release.Swarm: {manager}, release.Kubernetes: {manager}}},
+		"a share":                      {func(v *version) { v.app.Nodes[0].Shares[0].Host = "/srv/other" }, three("backend mount /etc/shop | /srv/shop | /srv/other", "backend mount /etc/shop | /srv/shop | /srv/other", "backend volume host-0.hostPath.path")},
+		"a port's address": {
+			func(v *version) {
+				v.node("backend", func(n *config.Node) { n.Ports = config.Ports{"127.0.0.1:8080:8000"} })
+			},
+			map[release.Target][]string{release.Compose: {"backend port 8000/tcp | 8080 | 127.0.0.1:8080"}, release.Swarm: {"backend port 8000/tcp"}, release.Kubernetes: {manager}},
+		},
+		"an external volume": {func(v *version) {
+			v.cfg.Volumes = map[string]config.Volume{"dbvolume": {External: true, Name: "theirs"}}
+		}, everywhere("volume dbvolume")},
 		"encryption": {func(v *version) { v.compose.Encrypted = true }, nil},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,21 +37,26 @@ func OnCluster(on kubectl.Cluster, app, namespace, dir string) Place {
 	}
 }
 
-// Namespaces returns the namespaces that contain volumes of an application.
+// Namespaces returns the namespaces that contain volumes of an application, including external ones that it mounts.
 func Namespaces(ctx context.Context, on kubectl.Cluster, app string) ([]string, error) {
-	claims, err := on.Objects(ctx, "get", "persistentvolumeclaims", "--all-namespaces", "--selector", kubernetes.Named(app, "").Selector)
+	found, err := on.Objects(ctx, "get", "persistentvolumeclaims,"+workloadKinds, "--all-namespaces", "--selector", kubernetes.Named(app, "").Selector)
 	if err != nil {
 		return nil, err
 	}
 	var all []string
-	for _, o := range claims {
-		all = append(all, o.Metadata.Namespace)
+	for _, o := range found {
+		if o.Kind == claimKind || len(packager.ReadExternal(o.Metadata.Annotations)) > 0 {
+			all = append(all, o.Metadata.Namespace)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }
 
-const workloadKinds = "deployments.apps,statefulsets.apps"
+const (
+	workloadKinds = "deployments.apps,statefulsets.apps"
+	claimKind     = "PersistentVolumeClaim"
+)
 
 // objects returns the application's objects.
 func (c *cluster) objects(ctx context.Context) ([]kubectl.Object, error) {
@@ -62,12 +68,16 @@ func (c *cluster) List(ctx context.Context) ([]Volume, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the volumes in namespace %q: %w", c.about.Namespace, err)
 	}
+	external, claims, err := c.external(ctx, found)
+	if err != nil {
+		return nil, err
+	}
 	all := []Volume{}
-	for _, o := range found {
-		if o.Kind != "PersistentVolumeClaim" {
+	for _, o := range slices.Concat(found, claims) {
+		if o.Kind != claimKind || slices.ContainsFunc(all, func(v Volume) bool { return v.ID == o.Metadata.Name }) {
 			continue
 		}
-		v := Volume{Name: o.Called(), ID: o.Metadata.Name, Users: []User{}}
+		v := Volume{Name: cmp.Or(external[o.Metadata.Name], o.Called()), ID: o.Metadata.Name, Users: []User{}}
 		for _, p := range found {
 			if p.Kind == "Pod" && p.Spec.Claims(v.ID) {
 				u := user(p, found)
@@ -81,6 +91,32 @@ func (c *cluster) List(ctx context.Context) ([]Volume, error) {
 	}
 	slices.SortFunc(all, func(a, b Volume) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// external returns the claims of the external volumes that the application's workloads mount, or that its folder names, and the
+// application's names of these volumes by their claims.
+func (c *cluster) external(ctx context.Context, found []kubectl.Object) (names map[string]string, claims []kubectl.Object, err error) {
+	names = map[string]string{}
+	if info, err := kubernetes.ReadInfo(c.dir); c.dir != "" && err == nil && info.App == c.about.App && info.Namespace == c.about.Namespace {
+		for name, claim := range info.ExternalVolumes {
+			names[claim] = name
+		}
+	}
+	for _, o := range found {
+		if isWorkload(o) {
+			for name, claim := range packager.ReadExternal(o.Metadata.Annotations) {
+				names[claim] = name
+			}
+		}
+	}
+	if len(names) == 0 {
+		return names, nil, nil
+	}
+	args := append([]string{"get", "persistentvolumeclaims", "--ignore-not-found"}, slices.Sorted(maps.Keys(names))...)
+	if claims, err = c.Objects(ctx, args...); err != nil {
+		return nil, nil, fmt.Errorf("cannot list the external volumes in namespace %q: %w", c.about.Namespace, err)
+	}
+	return names, claims, nil
 }
 
 // user describes a pod that uses a volume. A pod that has not started yet counts as running, because it may write at any time.

@@ -81,6 +81,8 @@ func asKubectl(dir string, args []string) int {
 		show("left.json")
 	case strings.Contains(words, "get persistentvolumeclaim "):
 		show("claim.json")
+	case strings.Contains(words, "get persistentvolumeclaims --ignore-not-found "):
+		show("external.json")
 	case strings.Contains(words, "get events"):
 		show("events.json")
 	case strings.Contains(words, "get statefulset/store"):
@@ -162,7 +164,30 @@ func TestTheVolumesOfAClusterAreItsClaims(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if all, err := Namespaces(t.Context(), c.Cluster, "shop"); err != nil || !slices.Equal(all, []string{"", "shop"}) { // the fake ones of Deployments have none
+	if all, err := Namespaces(t.Context(), c.Cluster, "shop"); err != nil || !slices.Equal(all, []string{"shop"}) {
+		t.Errorf("%q, %v", all, err)
+	}
+}
+
+func TestTheVolumesOfAClusterIncludeExternalOnes(t *testing.T) {
+	t.Parallel()
+	c, dir := clusterOf(t, `{"items": [
+ {"kind": "StatefulSet", "metadata": {"name": "store", "namespace": "shop", "annotations": {"io.toskose.external-volumes": "{\"data\":\"adopted\"}"}}},
+ {"kind": "Pod", "metadata": {"name": "store-0", "uid": "u1", "labels": {"app.kubernetes.io/name": "store"}}, "status": {"phase": "Running"},
+  "spec": {"nodeName": "node2", "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "adopted"}}]}}]}`,
+		map[string]string{"external.json": `{"items": [{"kind": "PersistentVolumeClaim", "metadata": {"name": "adopted"}}]}`})
+	got, err := c.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Volume{{Name: "data", ID: "adopted", Machine: "node2", Users: []User{{Name: "store-0", ID: "u1", Node: "store", Running: true, Service: "statefulset/store"}}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if calls := called(t, dir); !strings.Contains(calls, "get persistentvolumeclaims --ignore-not-found adopted") {
+		t.Errorf("it called %q", calls)
+	}
+	if all, err := Namespaces(t.Context(), c.Cluster, "shop"); err != nil || !slices.Equal(all, []string{"shop"}) {
 		t.Errorf("%q, %v", all, err)
 	}
 }

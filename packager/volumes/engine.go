@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
@@ -31,10 +32,12 @@ import (
 type engine struct {
 	docker *client.Client
 	app    string
+	dir    string // the folder that the application was packaged in; empty: unknown
 }
 
-// OnEngine returns the volumes of an application on a Docker engine.
-func OnEngine(docker *client.Client, app string) Place { return engine{docker, app} }
+// OnEngine returns the volumes of an application on a Docker engine. dir is the folder that the application was packaged in; it
+// may be empty, and is only needed for external volumes while no container mounts them.
+func OnEngine(docker *client.Client, app, dir string) Place { return engine{docker, app, dir} }
 
 func (e engine) List(ctx context.Context) ([]Volume, error) {
 	info, err := e.docker.Info(ctx)
@@ -60,11 +63,54 @@ func (e engine) List(ctx context.Context) ([]Volume, error) {
 			}
 		}
 	}
+	if all, err = e.external(ctx, all, containers, info.Name); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(all, func(a, b Volume) int { return cmp.Compare(a.Name, b.Name) })
 	if !info.Swarm.ControlAvailable {
 		return all, nil
 	}
 	return e.elsewhere(ctx, all, info)
+}
+
+// external adds the external volumes that the application's containers mount, or that its folder names.
+func (e engine) external(ctx context.Context, all []Volume, containers []container.Summary, machine string) ([]Volume, error) {
+	found := map[string]string{} // names in the application, by ID
+	if info, err := compose.ReadInfo(e.dir); e.dir != "" && err == nil && info.App == e.app {
+		for name, id := range info.ExternalVolumes {
+			found[id] = name
+		}
+	}
+	for _, c := range containers {
+		if c.Labels[packager.LabelApp] != e.app {
+			continue
+		}
+		for name, id := range packager.ReadExternal(c.Labels) {
+			if mounts(c, id) { // otherwise the label may be an image's
+				found[id] = name
+			}
+		}
+	}
+	for id, name := range found {
+		v := Volume{Name: name, ID: id, Machine: machine, Users: users(containers, id)}
+		if i := slices.IndexFunc(all, func(o Volume) bool { return o.ID == id }); i >= 0 { // an earlier release created it
+			all[i] = v
+			continue
+		}
+		_, err := e.docker.VolumeInspect(ctx, id)
+		switch {
+		case err == nil:
+			all = append(all, v)
+		case !errdefs.IsNotFound(err):
+			return nil, fmt.Errorf("cannot inspect volume %q: %w", id, err)
+		}
+	}
+	return all, nil
+}
+
+// mounts reports whether a container mounts a volume.
+func mounts(c container.Summary, id string) bool {
+	return slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == id })
 }
 
 // users returns the application's containers that mount a volume.
@@ -74,7 +120,7 @@ func users(containers []container.Summary, name string) []User {
 		if c.Labels[labelCopies] != "" {
 			continue // this container copies the volume
 		}
-		if slices.ContainsFunc(c.Mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeVolume && m.Name == name }) {
+		if mounts(c, name) {
 			all = append(all, User{
 				Name: strings.TrimPrefix(strings.Join(c.Names, ", "), "/"), ID: c.ID, Node: c.Labels[packager.LabelNode], Running: c.State == container.StateRunning, Service: c.Labels[compose.LabelSwarmService],
 			})
@@ -95,7 +141,7 @@ func (e engine) elsewhere(ctx context.Context, all []Volume, info system.Info) (
 			continue
 		}
 		for _, m := range t.Spec.ContainerSpec.Mounts {
-			name, ok := strings.CutPrefix(m.Source, e.app+"_")
+			name, ok := e.nameOf(m.Source, t.Spec.ContainerSpec.Labels)
 			if !ok || m.Type != mount.TypeVolume || m.VolumeOptions != nil && m.VolumeOptions.Labels[compose.LabelDocuments] != "" {
 				continue
 			}
@@ -113,6 +159,16 @@ func (e engine) elsewhere(ctx context.Context, all []Volume, info system.Info) (
 		}
 	}
 	return all, nil
+}
+
+// nameOf returns the application's name of a volume that a container with the given labels mounts.
+func (e engine) nameOf(id string, labels map[string]string) (string, bool) {
+	for name, external := range packager.ReadExternal(labels) {
+		if external == id {
+			return name, true
+		}
+	}
+	return strings.CutPrefix(id, e.app+"_")
 }
 
 // Reachable returns an error if only another machine of a swarm has the volume, or if it is in use only on other machines.

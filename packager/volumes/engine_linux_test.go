@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +16,11 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/client"
 	"github.com/docker/docker/pkg/stdcopy"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/compose"
+	testengine "github.com/toskose/toskose/packager/internal/engine"
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
@@ -102,7 +107,7 @@ func serve(t *testing.T, f *fakeEngine) Place {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { docker.Close() })
-	return OnEngine(docker, "shop")
+	return OnEngine(docker, "shop", "")
 }
 
 func TestAContainerCopiesWithNoRightsButThoseThatItNeeds(t *testing.T) {
@@ -139,5 +144,46 @@ func TestWhatItSaysWhenItFailsIsTheReason(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !f.removed {
 			t.Errorf("%v, want %s; removed: %v", err, want, f.removed)
 		}
+	}
+}
+
+func TestTheVolumesOfAnEngineIncludeExternalOnes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := "x-toskose: {app: shop, manager: {port: 10000}, external_volumes: {fromfolder: theirs, gone: gone}}\n"
+	if err := os.WriteFile(filepath.Join(dir, compose.SwarmFile), []byte(folder), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	docker := testengine.Fake(t, func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/info"):
+			fmt.Fprint(w, `{"Name": "here"}`)
+		case strings.HasSuffix(r.URL.Path, "/containers/json"):
+			label := `"io.toskose.app": "shop", "io.toskose.external-volumes": "{\"data\":\"adopted\",\"old\":\"shop_old\",\"forged\":\"secret\"}"`
+			fmt.Fprintf(w, `[{"Id": "1", "Names": ["/shop-store-1"], "State": "running", "Labels": {%s, "io.toskose.node": "store"},
+				"Mounts": [{"Type": "volume", "Name": "adopted"}, {"Type": "volume", "Name": "shop_old"}]},
+				{"Id": "2", "Labels": {"io.toskose.app": "other", "io.toskose.external-volumes": "{\"x\":\"x\"}"}, "Mounts": [{"Type": "volume", "Name": "x"}]}]`, label)
+		case strings.HasSuffix(r.URL.Path, "/volumes") && strings.Contains(r.URL.RawQuery, "compose"):
+			fmt.Fprint(w, `{"Volumes": [{"Name": "shop_old", "Labels": {"com.docker.compose.project": "shop"}}]}`)
+		case strings.HasSuffix(r.URL.Path, "/volumes"):
+			fmt.Fprint(w, `{"Volumes": []}`)
+		case strings.HasSuffix(r.URL.Path, "/gone"):
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			fmt.Fprint(w, `{}`)
+		}
+	})
+	got, err := OnEngine(docker, "shop", dir).List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := []User{{Name: "shop-store-1", ID: "1", Node: "store", Running: true}}
+	want := []Volume{
+		{Name: "data", ID: "adopted", Machine: "here", Users: users},
+		{Name: "fromfolder", ID: "theirs", Machine: "here", Users: []User{}},
+		{Name: "old", ID: "shop_old", Machine: "here", Users: users},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -3,6 +3,7 @@ package volumes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -27,8 +28,11 @@ func isNote(labels map[string]string) bool {
 	return labels[labelRestore] != "" || labels[labelRestored] != "" || labels[labelStopped] != ""
 }
 
-func noteName(v Volume) string     { return v.ID + ".toskose-restore" }
-func restoredName(v Volume) string { return v.ID + ".toskose-restored" }
+// NoteSuffix begins the part of a note's name that follows the ID of its volume.
+const NoteSuffix = ".toskose-restore"
+
+func noteName(v Volume) string     { return v.ID + NoteSuffix }
+func restoredName(v Volume) string { return v.ID + NoteSuffix + "d" }
 
 func (e engine) Note(ctx context.Context, v Volume) (n Note, err error) {
 	token, err := e.docker.VolumeInspect(ctx, noteName(v))
@@ -130,7 +134,9 @@ func stoppedNotes(ctx context.Context, docker *client.Client, app string) ([]*vo
 	if err != nil {
 		return nil, fmt.Errorf("cannot list volumes: %w", err)
 	}
-	return list.Volumes, nil
+	return slices.DeleteFunc(list.Volumes, func(v *volume.Volume) bool { // Podman lists volumes that have one of the labels
+		return v.Labels[labelStopped] == "" || v.Labels[compose.LabelProject] != app
+	}), nil
 }
 
 // exitTimeout is how long a container may take to exit after its command was killed.

@@ -59,7 +59,11 @@ func (f *leftEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		var list volume.ListResponse
 		for name, labels := range f.volumes {
-			if wanted.MatchKVList("label", labels) {
+			if slices.ContainsFunc(wanted.Get("label"), func(one string) bool { // as Podman does; Docker wants all of them
+				key, value, has := strings.Cut(one, "=")
+				have, is := labels[key]
+				return is && (!has || have == value)
+			}) {
 				list.Volumes = append(list.Volumes, &volume.Volume{Name: name, Labels: labels})
 			}
 		}
@@ -96,7 +100,7 @@ func serveLeft(t *testing.T, f *leftEngine) (engine, *client.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { docker.Close() })
-	return engine{docker, "shop"}, docker
+	return engine{docker, "shop", ""}, docker
 }
 
 // TestWhatAKilledCommandHasLeftIsUndone: containers beside volumes are removed, one that runs
@@ -104,7 +108,7 @@ func serveLeft(t *testing.T, f *leftEngine) (engine, *client.Client) {
 func TestWhatAKilledCommandHasLeftIsUndone(t *testing.T) {
 	t.Parallel()
 	f := &leftEngine{containers: map[string]container.ContainerState{"c1": container.StateExited, "c2": container.StateRunning}, volumes: map[string]map[string]string{
-		"other.toskose-stopped-s9": {labelStopped: "s9", compose.LabelProject: "other"},
+		"other.toskose-stopped-s9": {labelStopped: "s9", compose.LabelProject: "other"}, "shop_data": {compose.LabelProject: "shop"},
 	}}
 	e, docker := serveLeft(t, f)
 	for _, id := range []string{"s1", "gone"} {
@@ -125,7 +129,7 @@ func TestWhatAKilledCommandHasLeftIsUndone(t *testing.T) {
 	if err := RemoveLeft(t.Context(), docker, "shop"); err != nil {
 		t.Error(err)
 	}
-	if len(f.volumes) != 1 || f.volumes["other.toskose-stopped-s9"] == nil {
+	if len(f.volumes) != 2 || f.volumes["other.toskose-stopped-s9"] == nil || f.volumes["shop_data"] == nil {
 		t.Errorf("there are %v", f.volumes)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/docker/docker/api/types/swarm"
 
+	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/release"
 )
 
@@ -64,5 +65,9 @@ func (e Engine) about(ctx context.Context) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	return state{info.ID, info.Swarm.LocalNodeState == swarm.LocalNodeStateActive}, nil
+	id, err := deploy.EngineIdentity(ctx, docker, info)
+	if err != nil {
+		return state{}, err
+	}
+	return state{id, info.Swarm.LocalNodeState == swarm.LocalNodeStateActive}, nil
 }

@@ -76,7 +76,7 @@ func (s *session) onEngine(p place, f func(place) error) error {
 		return err
 	}
 	defer docker.Close()
-	p.Place, p.name = volumes.OnEngine(docker, p.app), "on the engine"
+	p.Place, p.name = volumes.OnEngine(docker, p.app, p.dir), "on the engine"
 	p.locks = locksOnEngine(docker, p.app)
 	return f(p)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/packager/deploy/backend"
@@ -14,7 +16,26 @@ func (c *Cluster) Check(ctx context.Context) error {
 	if err := c.checkSecrets(ctx); err != nil {
 		return err
 	}
-	return c.checkOwners(ctx)
+	return errors.Join(c.checkVolumes(ctx), c.checkOwners(ctx))
+}
+
+// checkVolumes returns an error for external volumes whose claims do not exist.
+func (c *Cluster) checkVolumes(ctx context.Context) error {
+	if len(c.info.ExternalVolumes) == 0 {
+		return nil
+	}
+	have, err := c.in.Names(ctx, volumeKinds)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(c.info.ExternalVolumes)) {
+		if claim := c.info.ExternalVolumes[name]; !slices.Contains(have, "persistentvolumeclaim/"+claim) {
+			problems = append(problems, fmt.Errorf("volume %q is external, and namespace %q has no persistentvolumeclaim %q: create it there (`kubectl --namespace %s apply -f CLAIM.yaml`), or name another by volumes.%s.name in toskose.yml",
+				name, c.info.Namespace, claim, c.info.Namespace, name))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // checkSecrets returns an error if external secrets do not exist.

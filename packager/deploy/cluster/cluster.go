@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/deploy/backend"
 	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -26,6 +28,8 @@ type Cluster struct {
 	all, in kubectl.Cluster  // the whole cluster, and the application's namespace
 	applied []string         // names as kind.group/name
 	port    *kubectl.Forward // forwarded port of the manager; nil: none
+
+	external []string // claims of external volumes of removed workloads
 
 	past map[string]bool // see rollout
 }
@@ -100,7 +104,7 @@ func (c *Cluster) Existing(ctx context.Context) (backend.Existing, error) {
 			c.past[p.Metadata.UID] = true
 		}
 	}
-	volumes, err := c.list(ctx, volumeKinds)
+	volumes, err := c.claims(ctx)
 	return backend.Existing{Running: len(running) > 0, Data: len(volumes) > 0}, err
 }
 
@@ -166,6 +170,9 @@ func (c *Cluster) Down(ctx context.Context, _ release.Log) error {
 	if err := volumes.RemovePods(ctx, c.in, c.Info.App); err != nil {
 		return err
 	}
+	if err := c.recordExternal(ctx); err != nil {
+		return err
+	}
 	if err := c.remove(ctx, runningKinds+","+secretKinds); err != nil {
 		return err
 	}
@@ -183,14 +190,35 @@ func (c *Cluster) RemoteResources(_ context.Context, removal backend.Removal) ([
 // RemoveDocuments does nothing: the documents that units store are removed with their pods.
 func (c *Cluster) RemoveDocuments(context.Context) error { return nil }
 
-// RemoveVolumes removes the volume claims.
+// recordExternal records the claims of external volumes in the annotations of workloads that are about to be removed, so that
+// they are not removed as volumes of the application. Such a claim may have the application's labels, if an earlier release
+// created it.
+func (c *Cluster) recordExternal(ctx context.Context) error {
+	workloads, err := c.in.Objects(ctx, "get", workloadKinds, "--selector", c.info.Selector)
+	for _, w := range workloads {
+		c.external = slices.AppendSeq(c.external, maps.Values(packager.ReadExternal(w.Metadata.Annotations)))
+	}
+	return err
+}
+
+// claims returns the names of the application's volume claims, without those of external volumes.
+func (c *Cluster) claims(ctx context.Context) ([]string, error) {
+	all, err := c.list(ctx, volumeKinds)
+	external := slices.AppendSeq(slices.Clone(c.external), maps.Values(c.info.ExternalVolumes))
+	return slices.DeleteFunc(all, func(name string) bool {
+		_, name, _ = strings.Cut(name, "/")
+		return slices.Contains(external, name)
+	}), err
+}
+
+// RemoveVolumes removes the volume claims, except those of external volumes.
 func (c *Cluster) RemoveVolumes(ctx context.Context) error {
-	volumes, err := c.list(ctx, volumeKinds)
+	volumes, err := c.claims(ctx)
 	if err != nil || len(volumes) == 0 {
 		return err
 	}
-	if err := c.remove(ctx, volumeKinds); err != nil {
-		return err
+	if err := c.in.Run(ctx, nil, nil, append([]string{"delete", "--ignore-not-found", "--cascade=foreground", "--wait"}, volumes...)...); err != nil {
+		return notRemoved(ctx, err)
 	}
 	for _, v := range volumes {
 		_, name, _ := strings.Cut(v, "/")
@@ -201,7 +229,11 @@ func (c *Cluster) RemoveVolumes(ctx context.Context) error {
 
 // remove deletes objects and waits until their pods are deleted too (cascade=foreground).
 func (c *Cluster) remove(ctx context.Context, kinds string) error {
-	err := c.in.Run(ctx, nil, nil, "delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait")
+	return notRemoved(ctx, c.in.Run(ctx, nil, nil, "delete", kinds, "--selector", c.info.Selector, "--cascade=foreground", "--wait"))
+}
+
+// notRemoved returns the error of a removal, which may have timed out.
+func notRemoved(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("not everything is removed: %w", ctx.Err())
 	}

@@ -11,7 +11,7 @@ import (
 // Conflicts returns an error if other containers or another application on the engine use the application's name, ports or
 // container names.
 func (e *Engine) Conflicts(ctx context.Context, asStack bool) error {
-	ports, err := conflict.PortsOf(e.Dir, e.Info)
+	ports, err := conflict.PortsOf(e.Dir, e.Info, asStack)
 	if err != nil {
 		return err
 	}

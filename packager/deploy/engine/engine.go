@@ -22,8 +22,10 @@ type Engine struct {
 	*backend.Application
 	Docker *client.Client
 	System system.Info // the engine's description of itself
+	ID     string      // see Identity
 
-	unnamed []unnamedVolume // unnamed volumes of removed containers
+	unnamed  []unnamedVolume // unnamed volumes of removed containers
+	external []string        // external volumes of removed containers
 }
 
 // Open queries the engine's description.
@@ -32,7 +34,11 @@ func Open(ctx context.Context, docker *client.Client, app *backend.Application) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the Docker engine: %w", err)
 	}
-	return &Engine{Application: app, Docker: docker, System: about}, nil
+	id, err := Identity(ctx, docker, about)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{Application: app, Docker: docker, System: about, ID: id}, nil
 }
 
 // Forward returns "": the manager's port is published.

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +16,9 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/volume"
 
+	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
+	"github.com/toskose/toskose/packager/volumes"
 )
 
 // unnamedVolume is a volume that the engine created because a container's image declares it. Only the container links it to
@@ -41,8 +46,39 @@ func (e *Engine) RecordUnnamedVolumes(list []container.Summary) {
 	e.unnamed = append(e.unnamed, unnamedOf(list)...)
 }
 
-// Volumes returns the application's volumes on this engine. They include volumes created by Compose, which a stack takes over.
-// The volumes on which units store documents are returned separately.
+// RecordExternalVolumes records the external volumes in the labels of containers that are about to be removed, so that they are not
+// removed as volumes of the application. An external volume may have the application's label, if an earlier release created it.
+func (e *Engine) RecordExternalVolumes(labels map[string]string) {
+	for _, name := range packager.ReadExternal(labels) {
+		e.external = append(e.external, name)
+	}
+}
+
+// isExternal reports whether a volume is external, or stores a note about an external volume.
+func (e *Engine) isExternal(name string) bool {
+	name, _, _ = strings.Cut(name, volumes.NoteSuffix)
+	return slices.Contains(e.external, name) || slices.Contains(slices.Collect(maps.Values(e.Info.ExternalVolumes)), name)
+}
+
+// CheckExternalVolumes returns an error for external volumes that do not exist on this engine.
+func (e *Engine) CheckExternalVolumes(ctx context.Context) error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(e.Info.ExternalVolumes)) {
+		existing := e.Info.ExternalVolumes[name]
+		_, err := e.Docker.VolumeInspect(ctx, existing)
+		switch {
+		case errdefs.IsNotFound(err):
+			problems = append(problems, fmt.Errorf("volume %q is external, and the engine has no volume %q: `docker volume create %s` creates it, or name another by volumes.%s.name in toskose.yml",
+				name, existing, existing, name))
+		case err != nil:
+			return fmt.Errorf("cannot inspect volume %q: %w", existing, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Volumes returns the application's volumes on this engine, without external ones. They include volumes created by Compose, which
+// a stack takes over. The volumes on which units store documents are returned separately.
 func (e *Engine) Volumes(ctx context.Context) (own, documents []*volume.Volume, err error) {
 	for _, label := range []string{compose.LabelProject, compose.LabelStack} {
 		list, err := e.Docker.VolumeList(ctx, volume.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label+"="+e.Info.App))})
@@ -50,6 +86,9 @@ func (e *Engine) Volumes(ctx context.Context) (own, documents []*volume.Volume, 
 			return nil, nil, fmt.Errorf("cannot list volumes: %w", err)
 		}
 		for _, v := range list.Volumes {
+			if e.isExternal(v.Name) {
+				continue
+			}
 			if _, ok := v.Labels[compose.LabelDocuments]; ok {
 				documents = append(documents, v)
 			} else {

@@ -49,6 +49,37 @@ func TestAVolumeThatIsAboutToBeLetGoOfIsRemoved(t *testing.T) {
 	}
 }
 
+func TestExternalVolumesStayAndMustExist(t *testing.T) {
+	t.Parallel()
+	var removed []string
+	e, _ := onShop(t, func(w http.ResponseWriter, r *http.Request) {
+		name := path.Base(r.URL.Path)
+		switch {
+		case r.Method == http.MethodGet && strings.Contains(r.URL.RawQuery, "compose"):
+			_, _ = io.WriteString(w, `{"Volumes": [{"Name": "shop_old"}, {"Name": "shop_old.toskose-restore"}, {"Name": "adopted"}, {"Name": "shop_data"}]}`)
+		case r.Method == http.MethodGet && name == "volumes":
+			_, _ = io.WriteString(w, `{"Volumes": []}`)
+		case name == "missing":
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"message": "no such volume"}`)
+		case r.Method == http.MethodGet:
+			_, _ = io.WriteString(w, `{}`)
+		default:
+			removed = append(removed, name)
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	e.Info.ExternalVolumes = map[string]string{"data": "adopted", "more": "missing"}
+	e.RecordExternalVolumes(map[string]string{"io.toskose.external-volumes": `{"old": "shop_old"}`})
+	want := "volume \"more\" is external, and the engine has no volume \"missing\": `docker volume create missing` creates it, or name another by volumes.more.name in toskose.yml"
+	if err := e.CheckExternalVolumes(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if err := e.RemoveVolumes(t.Context()); err != nil || !slices.Equal(removed, []string{"shop_data"}) {
+		t.Errorf("removed %q: %v", removed, err)
+	}
+}
+
 func TestVolumesThatImagesAskForGoWithTheOthers(t *testing.T) {
 	t.Parallel()
 	id, gone := strings.Repeat("0a", 32), strings.Repeat("1b", 32)

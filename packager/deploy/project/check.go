@@ -17,7 +17,7 @@ func (p *Project) Check(ctx context.Context) error {
 	if err := p.checkFolder(); err != nil {
 		return err
 	}
-	return p.Conflicts(ctx, false)
+	return errors.Join(p.CheckExternalVolumes(ctx), p.Conflicts(ctx, false))
 }
 
 // checkFolder returns an error for a folder that was packaged only for a swarm, or whose manager would be unreachable.

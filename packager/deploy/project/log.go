@@ -16,9 +16,9 @@ func (p *Project) Releases(ctx context.Context) (map[string]release.Log, error) 
 	if err != nil || len(containers) == 0 {
 		return nil, err
 	}
-	logs := []release.Log{release.ReadLog(p.Dir, p.System.ID)}
+	logs := []release.Log{release.ReadLog(p.Dir, p.ID)}
 	for _, c := range containers {
-		logs = append(logs, release.ReadLog(c.Labels[compose.LabelFolder], p.System.ID))
+		logs = append(logs, release.ReadLog(c.Labels[compose.LabelFolder], p.ID))
 	}
 	return map[string]release.Log{"": release.Newest(logs...)}, nil
 }
@@ -32,17 +32,17 @@ func (p *Project) writeLog(log release.Log) error {
 	if p.Dir == "" { // the application was opened without its folder
 		return nil
 	}
-	if err := release.WriteLog(p.Dir, p.System.ID, log); err != nil {
+	if err := release.WriteLog(p.Dir, p.ID, log); err != nil {
 		return fmt.Errorf("cannot write the log of releases: %w", err)
 	}
 	folders := map[string]bool{}
-	for _, r := range append(release.ReadLog(p.Dir, p.System.ID), log...) {
+	for _, r := range append(release.ReadLog(p.Dir, p.ID), log...) {
 		folders[r.Folder] = r.Folder != p.Dir
 	}
 	var failed []error
 	for dir, other := range folders {
 		if _, err := compose.ReadInfo(dir); err == nil && other {
-			failed = append(failed, release.WriteLog(dir, p.System.ID, log))
+			failed = append(failed, release.WriteLog(dir, p.ID, log))
 		}
 	}
 	return errors.Join(failed...)

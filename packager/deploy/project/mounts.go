@@ -12,7 +12,7 @@ import (
 // mounted returns the secrets that the application's containers mount, or false if no common folder is configured and each
 // application mounts its own folder.
 func (p *Project) mounted() (compose.MountedSecrets, bool) {
-	return compose.MountedSecretsOf(p.root, p.System.ID, p.Info.App), p.root != ""
+	return compose.MountedSecretsOf(p.root, p.ID, p.Info.App), p.root != ""
 }
 
 // mounts copies the folder's secrets to the place from which the application's containers mount them, and returns the Compose

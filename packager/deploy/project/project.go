@@ -121,6 +121,9 @@ func (p *Project) removeAll(ctx context.Context) error {
 		return err
 	}
 	p.RecordUnnamedVolumes(list)
+	for _, c := range list {
+		p.RecordExternalVolumes(c.Labels)
+	}
 	if err := errors.Join(p.remove(ctx, list), p.RemoveProbe(ctx)); err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/system"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
@@ -26,7 +25,7 @@ import (
 func onShop(t *testing.T, answer http.HandlerFunc) *Project {
 	t.Helper()
 	app := &backend.Application{Dir: t.TempDir(), Info: output.Info{App: "shop"}, Progress: t.Output()}
-	return Of(&engine.Engine{Application: app, Docker: testengine.Fake(t, answer), System: system.Info{ID: "engine"}}, "")
+	return Of(&engine.Engine{Application: app, Docker: testengine.Fake(t, answer), ID: "engine"}, "")
 }
 
 func of(id, node string) container.Summary {

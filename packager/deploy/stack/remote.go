@@ -3,6 +3,7 @@ package stack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,7 +61,11 @@ func othersOf(tasks []swarm.Task, self string, has func(swarm.Task) bool) (ids [
 
 // hasVolumes reports whether a task mounts volumes that belong to the application itself.
 func hasVolumes(t swarm.Task) bool {
-	return t.Spec.ContainerSpec != nil && slices.ContainsFunc(t.Spec.ContainerSpec.Mounts, func(m mount.Mount) bool {
-		return m.Type == mount.TypeVolume && m.Source != "" && (m.VolumeOptions == nil || m.VolumeOptions.Labels[compose.LabelDocuments] == "")
+	if t.Spec.ContainerSpec == nil {
+		return false
+	}
+	external := slices.Collect(maps.Values(packager.ReadExternal(t.Spec.ContainerSpec.Labels)))
+	return slices.ContainsFunc(t.Spec.ContainerSpec.Mounts, func(m mount.Mount) bool {
+		return m.Type == mount.TypeVolume && m.Source != "" && !slices.Contains(external, m.Source) && (m.VolumeOptions == nil || m.VolumeOptions.Labels[compose.LabelDocuments] == "")
 	})
 }

@@ -128,6 +128,15 @@ func (s *Stack) Down(ctx context.Context, _ release.Log) error {
 	if err := volumes.RemoveLeft(ctx, s.Docker, s.Info.App); err != nil {
 		return err
 	}
+	services, _, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, service := range services {
+		if spec := service.Spec.TaskTemplate.ContainerSpec; spec != nil {
+			s.RecordExternalVolumes(spec.Labels)
+		}
+	}
 	removed := s.Command(ctx, "docker", "stack", "rm", s.Info.App)
 	if err := s.RemoveProbe(ctx); err != nil {
 		return errors.Join(removed, err)

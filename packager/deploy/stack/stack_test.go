@@ -39,6 +39,16 @@ func TestAnImageBuiltAgainReplacesItsContainers(t *testing.T) {
 	}
 }
 
+func TestAStackRefusesPortsWithAnAddress(t *testing.T) {
+	t.Parallel()
+	s := shop(testengine.Fake(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") }))
+	s.Info.Bound = []string{`port 127.0.0.1:6379 of container "store"`}
+	want := `a Swarm publishes ports at all addresses, and not at one: port 127.0.0.1:6379 of container "store"; use --target compose`
+	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // TestAStackIsRemovedWhoseNetworkIsBeingRemoved has Docker's command fail as it does after an interrupted removal.
 func TestAStackIsRemovedWhoseNetworkIsBeingRemoved(t *testing.T) {
 	dir := t.TempDir()
