@@ -47,12 +47,14 @@ func (i *Inspector) Architecture(ctx context.Context) (string, error) {
 	}
 	version, err := i.Engine.ServerVersion(ctx)
 	if err != nil {
-		return "", fmt.Errorf("cannot reach the Docker engine: %w", err)
+		return "", fmt.Errorf("cannot reach the Docker engine: %w; --images registry reads images in their registries", err)
 	}
 	return version.Arch, nil
 }
 
-func (i *Inspector) usesEngine() bool { return i.Engine != nil && (i.Place == Place{} || i.Place == Engine) }
+func (i *Inspector) usesEngine() bool {
+	return i.Engine != nil && (i.Place == Place{} || i.Place == Engine)
+}
 
 // OnEngine returns the first of several names that an image on the engine has, or "".
 func (i *Inspector) OnEngine(ctx context.Context, refs ...string) string {
