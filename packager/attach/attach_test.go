@@ -267,7 +267,7 @@ func TestAManagerHasAnOwnNetworkIfAllOthersAreInternal(t *testing.T) {
 	})
 	b.must()
 	p := merged(t, b, "compose.yaml", DefaultFile)
-	if names := slices.Sorted(maps.Keys(p.Services[Manager].Networks)); !slices.Equal(names, []string{"back", "toskose"}) || bool(p.Networks["toskose"].Internal) {
+	if names := slices.Sorted(maps.Keys(p.Services[Manager].Networks)); !slices.Equal(names, []string{"back", "toskose"}) || p.Networks["toskose"].Internal {
 		t.Errorf("networks %v", names)
 	}
 }

@@ -20,62 +20,75 @@ func TestBadInputIsRefusedWithTheReason(t *testing.T) {
 		want   []string
 	}{
 		"a file that Compose refuses": {
-			map[string]string{"compose.yaml": "services: {web: {image: web, comand: x}}\n"}, nil,
+			map[string]string{"compose.yaml": "services: {web: {image: web, comand: x}}\n"},
+			nil,
 			[]string{"validating ", "compose.yaml: services.web additional properties 'comand' not allowed"},
 		},
 		"no file": {nil, nil, []string{"compose.yaml: no such file"}},
 		"the manager's name": {
-			map[string]string{"compose.yaml": "services: {toskose-manager: {image: web}}\n"}, nil,
+			map[string]string{"compose.yaml": "services: {toskose-manager: {image: web}}\n"},
+			nil,
 			[]string{`service "toskose-manager" has the name of the manager that would be added: rename the service`},
 		},
 		"the manager's port": {
-			map[string]string{"compose.yaml": "services: {web: {image: web, ports: [\"10000:80\"]}, api: {image: web, ports: [\"9990-10010:9990-10010\"]}}\n"}, nil,
+			map[string]string{"compose.yaml": "services: {web: {image: web, ports: [\"10000:80\"]}, api: {image: web, ports: [\"9990-10010:9990-10010\"]}}\n"},
+			nil,
 			[]string{`the manager's port 10000 is already published by service "api", "web": name another one with --port`},
 		},
 		"a missing image": {
-			map[string]string{"compose.yaml": "services: {web: {image: gone}, api: {build: .}}\n"}, nil,
+			map[string]string{"compose.yaml": "services: {web: {image: gone}, api: {build: .}}\n"},
+			nil,
 			[]string{
 				`service "web": cannot get image "gone": there is none: get it with ` + "`docker compose pull web`, or leave the service out with --exclude web",
 				`service "api": cannot get image "shop-api": there is none: build it with ` + "`docker compose build api`",
 			},
 		},
 		"an unknown service": {
-			map[string]string{"compose.yaml": one}, func(o *Options) { o.Services = []string{"wep"} },
+			map[string]string{"compose.yaml": one},
+			func(o *Options) { o.Services = []string{"wep"} },
 			[]string{`there is no service "wep" (did you mean "web"?)`},
 		},
 		"a service of a profile": {
-			map[string]string{"compose.yaml": "services: {web: {image: web}, api: {image: web, profiles: [x]}}\n"}, func(o *Options) { o.Exclude = []string{"api"} },
+			map[string]string{"compose.yaml": "services: {web: {image: web}, api: {image: web, profiles: [x]}}\n"},
+			func(o *Options) { o.Exclude = []string{"api"} },
 			[]string{`service "api" belongs to a profile that is not active: give its profile with --profile`},
 		},
 		"a selected service without supervisord": {
-			map[string]string{"compose.yaml": "services: {db: {image: \"postgres:16\"}}\n"}, func(o *Options) { o.Services = []string{"db"} },
+			map[string]string{"compose.yaml": "services: {db: {image: \"postgres:16\"}}\n"},
+			func(o *Options) { o.Services = []string{"db"} },
 			[]string{`service "db" cannot be attached: no supervisord in its image`},
 		},
 		"a file of the user": {
-			map[string]string{"compose.yaml": one, DefaultFile: "services: {}\n"}, nil,
+			map[string]string{"compose.yaml": one, DefaultFile: "services: {}\n"},
+			nil,
 			[]string{"compose.toskose.yml\" was not written by toskose attach, and would be replaced: name another file with --output"},
 		},
 		"a secret of the user": {
-			map[string]string{"compose.yaml": one + "secrets: {toskose-manager-password: {file: ./x}}\n"}, nil,
+			map[string]string{"compose.yaml": one + "secrets: {toskose-manager-password: {file: ./x}}\n"},
+			nil,
 			[]string{`the application has a secret "toskose-manager-password", which would be replaced: rename it`},
 		},
 		"another key of toskose.yml": {
-			map[string]string{"compose.yaml": one, "toskose.yml": "goal: down\nnodes: {}\nrequires: [x]\n"}, nil,
+			map[string]string{"compose.yaml": one, "toskose.yml": "goal: down\nnodes: {}\nrequires: [x]\n"},
+			nil,
 			[]string{
 				`toskose.yml:1:7: goal: "down" is not "up"`, "toskose.yml:2:1: nodes: attached containers have no such setting, only requires and goal",
 				"toskose.yml:3:11: requires: it is not a mapping",
 			},
 		},
 		"requirements of what is not attached": {
-			map[string]string{"compose.yaml": one, "toskose.yml": "requires: {db/x: [web], web: [db]}\n"}, nil,
+			map[string]string{"compose.yaml": one, "toskose.yml": "requires: {db/x: [web], web: [db]}\n"},
+			nil,
 			[]string{`requires: "db/x" names service "db", which is not attached`, `requires: "web" is not NODE/PROGRAM`},
 		},
 		"an unknown requirement": {
-			map[string]string{"compose.yaml": one, "toskose.yml": "requires: {web/x: [wep]}\n"}, nil,
+			map[string]string{"compose.yaml": one, "toskose.yml": "requires: {web/x: [wep]}\n"},
+			nil,
 			[]string{`requires of program "x" names "wep", which the application does not have (did you mean "web"?)`},
 		},
 		"no manager": {
-			map[string]string{"compose.yaml": one}, func(o *Options) { o.Images = otherEngine{o.Images} },
+			map[string]string{"compose.yaml": one},
+			func(o *Options) { o.Images = otherEngine{o.Images} },
 			[]string{"cannot find toskose-manager for linux/riscv64: looked for "},
 		},
 	} {

@@ -237,10 +237,10 @@ func (r *renderer) networks() []string {
 		}
 	}
 	names := slices.Sorted(maps.Keys(joined))
-	if slices.Equal(names, []string{"default"}) && !bool(r.project.Networks["default"].Internal) {
+	if slices.Equal(names, []string{"default"}) && !r.project.Networks["default"].Internal {
 		return nil
 	}
-	if !slices.ContainsFunc(names, func(name string) bool { return !bool(r.project.Networks[name].Internal) }) {
+	if !slices.ContainsFunc(names, func(name string) bool { return !r.project.Networks[name].Internal }) {
 		r.file.Networks[managerNetwork] = none{}
 		names = append(names, managerNetwork)
 	}

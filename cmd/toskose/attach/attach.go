@@ -156,7 +156,7 @@ func table(out io.Writer, findings []attach.Finding) {
 		if f.Attached {
 			attached, port = "yes", strconv.Itoa(f.Port)
 		}
-		notes := cmp.Or(f.Reason, strings.Join(f.Notes, "; "))
+		notes := cmp.Or(f.Reason, strings.Join(f.Notes, "; "), "-")
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", visible.Text(f.Service), attached, visible.Text(cmp.Or(strings.Join(f.Supervisord, ", "), "-")), port, visible.Text(notes))
 	}
 	_ = t.Flush() // the reader may have closed the output
