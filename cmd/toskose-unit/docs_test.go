@@ -15,6 +15,9 @@ import (
 func TestTheDockerfilesOfTheDocumentationRunTheUnit(t *testing.T) {
 	t.Parallel()
 	for _, b := range docs.Of(t, docs.Dockerfile) {
+		if strings.HasPrefix(b.Text, "COPY --from=") {
+			continue // a unit that joins by its environment
+		}
 		copied, runs := map[string]bool{}, ""
 		for line := range strings.Lines(b.Text) {
 			words := strings.Fields(line)
@@ -40,5 +43,28 @@ func TestTheDockerfilesOfTheDocumentationRunTheUnit(t *testing.T) {
 		if runs != " HEALTHCHECK health ENTRYPOINT run" {
 			t.Errorf("%s:%d runs%s", b.Page, b.Line, runs)
 		}
+	}
+}
+
+// TestTheDockerfileOfAUnitThatJoinsCopiesItOverSupervisord reads the lines of images that are attached.
+func TestTheDockerfileOfAUnitThatJoinsCopiesItOverSupervisord(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, b := range docs.Of(t, docs.Dockerfile) {
+		copied, variables, ok := strings.Cut(b.Text, "\n")
+		words := strings.Fields(copied)
+		if !ok || words[0] != "COPY" || len(words) != 4 {
+			continue
+		}
+		found++
+		if words[1] != "--from=toskose-unit:VERSION" || words[2] != "/toskose/unit/toskose-unit" || path.Base(words[3]) != "supervisord" {
+			t.Errorf("%s:%d copies %q", b.Page, b.Line, words)
+		}
+		if !strings.HasPrefix(variables, "ENV "+envListen+"=:9001 SUPERVISORD_PASSWORD_FILE=/") {
+			t.Errorf("%s:%d sets %q", b.Page, b.Line, variables)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d blocks", found)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/toskose/toskose/cmd/toskose/applications"
+	"github.com/toskose/toskose/cmd/toskose/attach"
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
@@ -90,6 +91,10 @@ func newCommand(env environment) *cobra.Command {
 	engine.register(cmd)
 	cmd.AddCommand(newPackage(env, &engine), newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
 		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine))
+	cmd.AddCommand(attach.Commands(attach.Environment{
+		Streams: env.streams(), Environ: env.environ, Binaries: env.binaries, Version: built().version, Connect: engine.connect, Quiet: &engine.quiet,
+		Inspector: inspector,
+	})...)
 	cmd.AddCommand(releases.Commands(env.streams(), releases.Engine{Connect: engine.connect, Environ: func() []string { return engine.environ(env) }})...)
 	cmd.AddCommand(user.Command(env.streams(), &engine.quiet, contexts.Mounted(env.environ)))
 	cmd.AddCommand(live.Commands(env.streams(), env.environ, &engine.quiet)...)

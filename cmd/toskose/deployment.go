@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager/deploy"
 )
 
@@ -51,7 +52,7 @@ func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
 	external := len(result.Info.External) > 0
 	var next []string
 	if !external {
-		at := " --dir " + word(opts.Dir)
+		at := " --dir " + cli.Word(opts.Dir)
 		if u, err := url.Parse(result.Address); err == nil && u.Hostname() != result.Info.Manager.Host() && u.Hostname() != "127.0.0.1" {
 			at += " --manager " + result.Address
 		}
@@ -60,7 +61,7 @@ func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
 	next = append(next, curl(opts.Dir, result.Info.Manager, external, result.Address))
 	return &deployment{
 		Kind: eventDeployed, Application: result.Info.App, Path: opts.Dir, Address: result.Address, Forward: result.Forward,
-		Next: append(next, strings.Join(down, " ")+" "+word(opts.Dir)),
+		Next: append(next, strings.Join(down, " ")+" "+cli.Word(opts.Dir)),
 	}
 }
 

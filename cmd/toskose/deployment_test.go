@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager/deploy"
 	"github.com/toskose/toskose/packager/output"
 )
@@ -81,7 +82,7 @@ func TestACommandThatPeopleCopyHasItsPathAsOneWord(t *testing.T) {
 		"out": "out", "a/b-c_1.x": "a/b-c_1.x", "/srv/für alle": "'/srv/für alle'", "$HOME": "'$HOME'",
 		"it's": `'it'\''s'`, "-rf": "./-rf", "- x": "'./- x'",
 	} {
-		if got := word(path); got != want {
+		if got := cli.Word(path); got != want {
 			t.Errorf("%q is %s, want %s", path, got, want)
 		}
 	}

@@ -72,3 +72,8 @@ func (f *imageFlags) build(ctx context.Context, builder *image.Builder, shown pr
 	}
 	return builder.Build(ctx, plan, archive)
 }
+
+// inspector reads images with Docker's credentials.
+func inspector(engine *client.Client, place image.Place) *image.Inspector {
+	return &image.Inspector{Engine: engine, Place: place, Keychain: authn.DefaultKeychain}
+}

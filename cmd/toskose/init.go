@@ -49,7 +49,7 @@ func newInit(env environment, engine *engineFlags) *cobra.Command {
 			}
 			out := engine.progress(env)
 			fmt.Fprintf(out, "%s is an application, described by %s.\n", dir, filepath.Join(dir, "app.yaml"))
-			fmt.Fprintf(out, "\nNext:\n  toskose validate %s\n  toskose package %s\n  toskose deploy --up %s-toskosed\n", word(dir), word(dir), name)
+			fmt.Fprintf(out, "\nNext:\n  toskose validate %s\n  toskose package %s\n  toskose deploy --up %s-toskosed\n", cli.Word(dir), cli.Word(dir), name)
 			return nil
 		},
 	}

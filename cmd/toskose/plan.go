@@ -98,7 +98,7 @@ name containers and groups, too.`,
 func fits(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		if _, err := backend.AccessOf(args[0]); err == nil {
-			return fmt.Errorf("%q is a packaged application: while it runs, `toskose plan --dir %s` plans for it", args[0], word(args[0]))
+			return fmt.Errorf("%q is a packaged application: while it runs, `toskose plan --dir %s` plans for it", args[0], cli.Word(args[0]))
 		}
 	}
 	only, is := []string{"dir", "context", "manager"}, "is for a running application, and goes without FILE"

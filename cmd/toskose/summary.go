@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
+	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -66,9 +66,9 @@ func summarise(dir string, plan *packager.Plan, targets *targetFlags) *summary {
 		line(output.SecretsDir+"/", "generated passwords; keep them secret")
 	}
 	next := func(format string, args ...any) { s.Next = append(s.Next, fmt.Sprintf(format, args...)) }
-	next("toskose deploy %s", word(dir))
+	next("toskose deploy %s", cli.Word(dir))
 	if swarm && targets.has(targetKubernetes) {
-		next("toskose deploy --target kubernetes %s", word(dir))
+		next("toskose deploy --target kubernetes %s", cli.Word(dir))
 	}
 	if !swarm {
 		next("kubectl --namespace %s port-forward service/%s %d", kubernetes.Namespace(plan, targets.kubernetes), kubernetes.ManagerService(plan), plan.Manager().UnitPort)
@@ -120,27 +120,14 @@ func login(dir string, manager output.Manager, external bool) string {
 	if external {
 		return "--user " + manager.User
 	}
-	how := "--netrc-file " + word(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
+	how := "--netrc-file " + cli.Word(filepath.Join(dir, output.SecretsDir, packager.NetrcFile))
 	switch {
 	case manager.Name != "":
-		how = "--cacert " + word(output.CertificateFile(dir)) + " " + how
+		how = "--cacert " + cli.Word(output.CertificateFile(dir)) + " " + how
 	case manager.TLS:
-		how = "--cacert " + word(output.AuthorityFile(dir)) + " " + how
+		how = "--cacert " + cli.Word(output.AuthorityFile(dir)) + " " + how
 	}
 	return how
-}
-
-// word writes a path as a word of a command that people copy.
-func word(path string) string {
-	if strings.HasPrefix(path, "-") {
-		path = "./" + path
-	}
-	if !strings.ContainsFunc(path, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != filepath.Separator && !strings.ContainsRune("_-./", r)
-	}) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // makeSecrets gives the commands that make the secrets which have to exist,

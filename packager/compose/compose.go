@@ -153,6 +153,9 @@ func (r reference) MarshalYAML() (any, error) {
 // variables.
 type text string
 
+// Text is a value from user input, for others that write Compose files: it is always quoted, and contains no variables.
+type Text = text
+
 // MarshalYAML quotes the text and escapes "$".
 func (t text) MarshalYAML() (any, error) {
 	return &yaml.Node{

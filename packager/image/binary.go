@@ -47,7 +47,7 @@ func (b *Builder) binaryTree(ctx context.Context, bin binary, given string, plat
 		return binaryFromImage(ctx, bin, given, f)
 	}
 	ref := bin.name + ":" + imageTag(b.opts.Version)
-	file, looked, err := findBinary(b.opts.Binaries, bin.name, platform.Architecture)
+	file, looked, err := FindBinary(b.opts.Binaries, bin.name, platform.Architecture)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,10 @@ func imageTag(version string) string {
 	}, version)
 }
 
-// findBinary searches for a static Linux binary of an architecture: NAME-linux-ARCH, or NAME if it
-// is one. It returns neither a path nor an error if it finds none.
-func findBinary(folders []string, name, arch string) (path string, looked []string, err error) {
+// FindBinary searches folders for a static Linux binary of an architecture, such as amd64:
+// NAME-linux-ARCH, or NAME if it is one. It returns an empty path and no error if it finds none;
+// looked lists the paths, each with the reason why its file is not suitable.
+func FindBinary(folders []string, name, arch string) (path string, looked []string, err error) {
 	for _, dir := range folders {
 		for _, file := range []string{name + "-linux-" + arch, name} {
 			path := filepath.Join(dir, file)

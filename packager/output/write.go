@@ -139,6 +139,28 @@ func Write(dir string, plan *packager.Plan, opts Options) error {
 	return nil
 }
 
+// WriteSecrets writes the credentials of a plan and other files to a folder that holds no packaged application, or, after an
+// error, nothing. Like Write, it keeps the credentials of an earlier run and does not touch unchanged files; it removes none.
+// Only Random and Now of the options are used.
+func WriteSecrets(dir string, plan *packager.Plan, files []File, opts Options) error {
+	old, err := readCredentials(dir, plan.Secrets)
+	if err != nil {
+		return err
+	}
+	creds, err := settle(plan.Secrets, old, opts.Random, opts.Now)
+	if err != nil {
+		return err
+	}
+	secrets, err := creds.files(plan)
+	if err != nil {
+		return err
+	}
+	if err := writeAll(dir, append(secrets, files...)); err != nil {
+		return fmt.Errorf("cannot write to %q: %w", dir, err)
+	}
+	return nil
+}
+
 // differing returns the files that are missing in the folder or differ.
 func differing(dir string, files []File) []File {
 	return slices.DeleteFunc(slices.Clone(files), func(f File) bool {

@@ -67,6 +67,8 @@ type Image struct {
 	// Missing returns the absolute paths that do not exist in the image. It is nil if that would
 	// require reading all layers.
 	Missing func(ctx context.Context, paths []string) ([]string, error)
+
+	withFiles func(ctx context.Context, use func(Files) error) error // nil: WithFiles reads all layers
 }
 
 // Base is an image that images can be built on.

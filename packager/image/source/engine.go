@@ -178,6 +178,9 @@ func (s *Engine) image(ctx context.Context, found image.InspectResponse) (*Image
 		Config: c, Media: types.OCIManifestSchema1, Layers: sync.OnceValues(set.all),
 		File:    func(ctx context.Context, name string) (io.Reader, error) { return s.file(ctx, found.ID, name) },
 		Missing: func(ctx context.Context, paths []string) ([]string, error) { return s.missing(ctx, found.ID, paths) },
+		withFiles: func(ctx context.Context, use func(Files) error) error {
+			return s.withContainerFiles(ctx, found.ID, use)
+		},
 	}, nil
 }
 

@@ -37,7 +37,8 @@ func Connect(t *testing.T) *client.Client {
 	return cli
 }
 
-// Import makes an image of a few files, with changes as in a Dockerfile.
+// Import makes an image of a few files, with changes as in a Dockerfile. A text "-> TARGET" makes a
+// symbolic link.
 func Import(t *testing.T, cli *client.Client, ref string, files map[string]string, changes ...string) {
 	t.Helper()
 	answer, err := cli.ImageImport(t.Context(), image.ImportSource{Source: archive(t, files), SourceName: "-"}, ref, image.ImportOptions{Changes: changes})
@@ -72,7 +73,11 @@ func archive(t *testing.T, files map[string]string) io.Reader {
 	var buf bytes.Buffer
 	tw := tar.NewWriter(&buf)
 	for name, text := range files {
-		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}); err != nil {
+		h := &tar.Header{Name: name, Mode: 0o755, Size: int64(len(text)), Typeflag: tar.TypeReg}
+		if target, ok := strings.CutPrefix(text, "-> "); ok {
+			h.Typeflag, h.Linkname, h.Size, text = tar.TypeSymlink, target, 0, ""
+		}
+		if err := tw.WriteHeader(h); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(tw, text); err != nil {

@@ -1,0 +1,195 @@
+// Package attach has the commands that make the containers of a Compose project manageable, and
+// show how to restore them. It starts no goroutine.
+package attach
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/docker/docker/client"
+	"github.com/spf13/cobra"
+
+	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/internal/visible"
+	"github.com/toskose/toskose/packager/attach"
+	"github.com/toskose/toskose/packager/image"
+)
+
+// Environment is what the commands use of the process.
+type Environment struct {
+	Streams   cli.Streams
+	Environ   []string
+	Binaries  []string // folders with the binaries of unit and manager
+	Version   string
+	Connect   func() (*client.Client, error)
+	Inspector func(*client.Client, image.Place) *image.Inspector
+	Quiet     *bool
+}
+
+// Commands returns `toskose attach` and `toskose detach`.
+func Commands(env Environment) []*cobra.Command {
+	return []*cobra.Command{newAttach(env), newDetach(env)}
+}
+
+const attachHelp = `Make the programs in the containers of a Compose project manageable, without another
+image: toskose looks into the image of each service, and writes a second Compose file
+for those that run supervisord. With this file, Compose mounts the unit over
+supervisord and adds a manager; everything else of the services stays. Other services
+become containers without components.
+
+Compose files are read as Compose reads them; without one, Compose's default files.
+Images are read on the engine or, if it does not have them, in their registries. The
+second file is compose.toskose.yml beside the first Compose file; its own files, with
+the generated passwords, are in the folder toskose beside it. A second run keeps the
+passwords. Nothing is started or changed.
+
+toskose.yml beside the first Compose file may set the goal, and requirements of programs:
+
+  goal: up
+  requires: {web/app: [db]}
+
+The command makes a context for the manager, and selects it.`
+
+type flags struct {
+	opts   attach.Options
+	images string
+	json   bool
+}
+
+func newAttach(env Environment) *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:                   "attach [OPTIONS] [COMPOSE_FILE...]",
+		Short:                 "Manage the containers of a Compose project as they are",
+		Long:                  attachHelp,
+		DisableFlagsInUseLine: true,
+		Example: `  toskose attach
+  toskose attach compose.yaml compose.prod.yaml
+  toskose attach --service web --port 10001`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.opts.Files = args
+			return f.run(cmd, env)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.opts.Profiles, "profile", nil, "active `PROFILE` of Compose; may be repeated")
+	flags.StringSliceVar(&f.opts.Services, "service", nil, "attach only this `SERVICE`, even if its command does not name supervisord; may be repeated")
+	flags.StringSliceVar(&f.opts.Exclude, "exclude", nil, "do not attach this `SERVICE`, and do not look into its image; may be repeated")
+	flags.IntVar(&f.opts.Port, "port", attach.DefaultPort, "`PORT` of this machine at which the manager is published")
+	flags.BoolVar(&f.opts.TLS, "tls", false, "TLS between clients, manager and units, with generated certificates")
+	flags.StringVarP(&f.opts.Output, "output", "o", "", "the second Compose `FILE` (default compose.toskose.yml beside the first one)")
+	flags.StringVar(&f.opts.Config, "config", "", "`FILE` with goal and requirements (default toskose.yml beside the first Compose file, if it exists)")
+	flags.StringVar(&f.images, "images", "", "where images are: engine, registry or oci:DIR (default the engine, then registries)")
+	flags.BoolVar(&f.json, "json", false, "print the findings as JSON")
+	_ = cmd.RegisterFlagCompletionFunc("images", cobra.FixedCompletions([]string{image.Engine.String(), image.Registry.String(), image.LayoutPrefix}, cobra.ShellCompDirectiveNoSpace)) // the flag is there
+	return cmd
+}
+
+func (f *flags) run(cmd *cobra.Command, env Environment) error {
+	if f.opts.Port < 1 || f.opts.Port > 65535 {
+		return cli.Misuse(fmt.Errorf("--port %d is not a port", f.opts.Port))
+	}
+	var place image.Place
+	var err error
+	if f.images != "" {
+		if place, err = image.ParsePlace(f.images); err != nil {
+			return cli.Misuse(fmt.Errorf("--images %w", err))
+		}
+	}
+	engine, err := env.Connect()
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	f.opts.Environ, f.opts.Binaries, f.opts.Version = env.Environ, env.Binaries, env.Version
+	f.opts.Images, f.opts.Random, f.opts.Now = env.Inspector(engine, place), rand.Reader, time.Now()
+	result, err := attach.Attach(cmd.Context(), f.opts)
+	if err == nil {
+		err = remember(env.Environ, result)
+	}
+	if result == nil || err != nil && !errors.Is(err, attach.ErrNothing) {
+		return err
+	}
+	if f.json {
+		return errors.Join(cli.WriteJSON(env.Streams.Out, result, "  "), err)
+	}
+	if !*env.Quiet {
+		table(env.Streams.Out, result.Services)
+		if err == nil {
+			next(env.Streams.Out, result)
+		}
+	}
+	return err
+}
+
+// remember makes a context of the manager, and selects it.
+func remember(environ []string, r *attach.Result) error {
+	store, err := contexts.Find(environ)
+	if err != nil {
+		return err
+	}
+	c := contexts.Context{Manager: r.Manager, User: "admin", PasswordFile: r.Password, CA: r.Authority}
+	if r.Authority != "" {
+		c.ServerName = attach.Manager
+	}
+	if err := store.Put(r.Project, c); err != nil {
+		return err
+	}
+	return store.Use(r.Project)
+}
+
+func table(out io.Writer, findings []attach.Finding) {
+	t := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "SERVICE\tATTACHED\tSUPERVISORD\tPORT\tNOTES")
+	for _, f := range findings {
+		attached, port := "no", "-"
+		if f.Attached {
+			attached, port = "yes", strconv.Itoa(f.Port)
+		}
+		notes := cmp.Or(f.Reason, strings.Join(f.Notes, "; "), "-")
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", visible.Text(f.Service), attached, visible.Text(cmp.Or(strings.Join(f.Supervisord, ", "), "-")), port, visible.Text(notes))
+	}
+	_ = t.Flush() // the reader may have closed the output
+}
+
+func next(out io.Writer, r *attach.Result) {
+	file := r.Files[len(r.Files)-1]
+	fmt.Fprintf(out, "\n%s and the folder %s are written. Next:\n  %s\n  toskose ps\n", relative(file), relative(r.Folder),
+		line(append(attach.ComposeCommand(r.Files...), "up", "-d")))
+	fmt.Fprintf(out, "\nThe manager's page is %s/; the user is admin, and the password is in %s.\n`%s` shows how to restore the containers.\n",
+		r.Manager, relative(r.Password), line([]string{"toskose", "detach", file}))
+}
+
+// relative returns a path relative to the working directory if it is in it.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if short, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(short) {
+		return short
+	}
+	return path
+}
+
+// line returns a command as people copy it.
+func line(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		if filepath.IsAbs(word) {
+			word = cli.Word(relative(word))
+		}
+		quoted[i] = word
+	}
+	return strings.Join(quoted, " ")
+}
