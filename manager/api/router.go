@@ -148,6 +148,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.root.ServeHTTP(w, r)
 }
 
+// Router returns the routes of the API.
+func (h *Handler) Router() chi.Routes {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.current.root
+}
+
 // Replace serves the application that next returns from now on. Requests that arrive meanwhile wait. If next returns an
 // error, the previous application stays.
 func (h *Handler) Replace(next func() (Application, error)) error {
