@@ -105,7 +105,7 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	w := world{model, a.fleet, observer, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
-		Execute: w.execute, Now: clock.Now, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
+		UnitName: unitNames(app), Execute: w.execute, Now: clock.Now, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
 	if len(goals.Tasks) > 0 {

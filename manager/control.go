@@ -49,8 +49,8 @@ func stop(ctx context.Context, f *fleet.Fleet, op topology.Operation, r fleet.Re
 			return err
 		}
 	}
-	if op.Model.Script == "" {
-		return &rest.Error{Kind: rest.ErrNotRunning, Detail: "it has no script, so it has no process"}
+	if !op.HasProcess() {
+		return &rest.Error{Kind: rest.ErrNotRunning, Detail: "it has no process"}
 	}
 	return r.Unit.Stop(ctx, op.Process())
 }
@@ -95,8 +95,8 @@ func (c *Control) Signal(ctx context.Context, nodeName, componentName, name, whi
 	}
 	subject := fmt.Sprintf("operation %s of component %q", op.Name, componentName)
 	return c.fleet.On(ctx, op.Component.Node, which, subject, func(ctx context.Context, r fleet.Replica) rest.Result {
-		if op.Model.Script == "" {
-			return rest.Result{Err: &rest.Error{Kind: rest.ErrNotRunning, Detail: "it has no script, so it has no process"}}
+		if !op.HasProcess() {
+			return rest.Result{Err: &rest.Error{Kind: rest.ErrNotRunning, Detail: "it has no process"}}
 		}
 		return rest.Result{Err: r.Unit.Signal(ctx, op.Process(), short)}
 	})

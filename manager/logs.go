@@ -63,8 +63,8 @@ func (l *Logs) Log(ctx context.Context, nodeName, componentName, name, which str
 }
 
 func hasLog(op topology.Operation) error {
-	if op.Model.Script == "" {
-		return &rest.Error{Kind: rest.ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no script, so it writes no log", op.Name, op.Component.Name())}
+	if !op.HasProcess() {
+		return &rest.Error{Kind: rest.ErrNoLog, Detail: fmt.Sprintf("operation %s of component %q has no process, so it writes no log", op.Name, op.Component.Name())}
 	}
 	return nil
 }

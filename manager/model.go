@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/toskose/toskose/manager/goal"
@@ -13,7 +14,7 @@ import (
 func goalModel(app *spec.Application) *goal.Model {
 	m := goal.Model{
 		Elements: plan.Elements(app), Node: map[string]string{}, Groups: map[string][]string{}, Policies: map[string]goal.Policy{},
-		MaxUnavailable: map[string]int{}, Tasks: map[string]goal.Task{}, Jobs: map[string]string{},
+		MaxUnavailable: map[string]int{}, Tasks: map[string]goal.Task{}, Jobs: map[string]string{}, Programs: map[string]goal.Program{},
 	}
 	for _, n := range app.Nodes {
 		m.MaxUnavailable[n.Name] = n.MaxUnavailable
@@ -23,6 +24,9 @@ func goalModel(app *spec.Application) *goal.Model {
 	}
 	for _, c := range app.Components {
 		m.Node[c.Name] = c.Node
+		if c.Program != nil {
+			m.Programs[c.Name] = goal.Program{Autostart: c.Program.Autostart}
+		}
 		if c.Task != nil {
 			m.Tasks[c.Name] = task(c.Task)
 		}
@@ -65,4 +69,15 @@ func digests(app *spec.Application) map[string]string {
 		}
 	}
 	return all
+}
+
+// unitNames returns a function that returns the name of a component in its unit.
+func unitNames(app *spec.Application) func(component string) string {
+	programs := map[string]string{}
+	for _, c := range app.Components {
+		if c.Program != nil {
+			programs[c.Name] = c.Program.Name
+		}
+	}
+	return func(component string) string { return cmp.Or(programs[component], component) }
 }

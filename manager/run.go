@@ -23,6 +23,7 @@ func (a *App) Start(ctx context.Context, req rest.RunRequest) (rest.Execution, e
 	if err != nil {
 		return rest.Execution{}, err
 	}
+	req.Component = op.Component.Name()
 	if err := op.CheckInputs(req.Inputs); err != nil {
 		return rest.Execution{}, err
 	}

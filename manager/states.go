@@ -102,7 +102,7 @@ func (a *App) Operation(ctx context.Context, nodeName, componentName, name strin
 	}
 	now := a.rules.At(a.fleet.Known(ctx, op.Component.Node))
 	shown := view.OfOperation(now, op)
-	if d == WithProcesses && op.Model.Script != "" {
+	if d == WithProcesses && op.HasProcess() {
 		addProcesses(ctx, a.fleet, op, now, shown.Replicas)
 	}
 	return shown, nil

@@ -178,6 +178,17 @@ type Component struct {
 	Protocol    protocol.Protocol `json:"protocol"`
 	Task        *Task             `json:"task,omitempty"`   // nil: it does not finish
 	Policy      *Policy           `json:"policy,omitempty"` // from packaging; nil: the defaults
+
+	// Program is set if the component is a program of an attached node. The manager learns these components;
+	// documents do not have them.
+	Program *AttachedProgram `json:"-"`
+}
+
+// AttachedProgram is a program of an attached node, as its unit describes it. The unit implements the operations of its
+// protocol.
+type AttachedProgram struct {
+	Name      string // in the unit: NAME or GROUP:NAME
+	Autostart bool   // the unit starts it when the container starts
 }
 
 // Policy defines how a goal keeps a component in the desired state.
@@ -253,8 +264,12 @@ func (c Component) Operations() iter.Seq2[protocol.Operation, Operation] {
 	}
 }
 
-// Unimplemented lists the operations of the component's protocol that have no script.
+// Unimplemented lists the operations of the component's protocol that have no script. A unit implements those of a
+// program.
 func (c Component) Unimplemented() []protocol.Operation {
+	if c.Program != nil {
+		return nil
+	}
 	scripts := map[protocol.Operation]bool{}
 	for name, o := range c.Operations() {
 		scripts[name] = o.Script != ""
@@ -268,7 +283,8 @@ func (c Component) Unimplemented() []protocol.Operation {
 	return all
 }
 
-// Operation is an operation of a component; without a Script it only changes the state.
+// Operation is an operation of a component; without a Script it only changes the state, unless the component is a
+// program.
 type Operation struct {
 	Name    string           `json:"name"`
 	Script  string           `json:"script,omitempty"`  // path in the archive, as in Artifact

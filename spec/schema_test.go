@@ -102,10 +102,10 @@ func (g *generator) schema(of reflect.Type) map[string]any {
 func (g *generator) object(of reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, f := range reflect.VisibleFields(of) {
-		if f.Anonymous {
-			continue // its fields are visible, too
-		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "-" {
+			continue // the fields of an embedded struct are visible, too
+		}
 		property := g.schema(f.Type)
 		owner := of
 		if len(f.Index) > 1 {

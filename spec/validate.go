@@ -175,6 +175,9 @@ func (v *validator) component(app *Application, c *Component) {
 			v.report("%s: its node is %q, but its hosts lead to %q", subject, c.Node, end)
 		}
 	}
+	if v.attachedNodes[c.Node] && c.Program == nil {
+		v.report("%s: node %q is attached, and has the programs of its unit as components", subject, c.Node)
+	}
 	seen := map[protocol.Operation]bool{}
 	for name := range c.Operations() {
 		if name.Interface == "" || name.Name == "" {

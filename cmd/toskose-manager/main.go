@@ -23,6 +23,12 @@ func main() {
 	os.Exit(code)
 }
 
+// isSet reports whether a flag was given.
+func isSet(flags *flag.FlagSet, name string) (set bool) {
+	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
 // run runs the program and returns its exit code: 2 for a usage error.
 func run(ctx context.Context, args []string, getenv func(string) string, out, errOut io.Writer) int {
 	flags := flag.NewFlagSet("toskose-manager", flag.ContinueOnError)
@@ -30,10 +36,15 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	flags.Usage = func() { fmt.Fprint(errOut, usage) }
 	files := paths{resolver: "/etc/resolv.conf"}
 	flags.StringVar(&files.app, "app", "/toskose/manager/app.json", "")
+	flags.StringVar(&files.attach, "attach", "", "")
 	showVersion := flags.Bool("version", false, "")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
+		return 2
+	}
+	if files.attach != "" && isSet(flags, "app") {
+		fmt.Fprintln(errOut, "toskose-manager: --app and --attach exclude each other")
 		return 2
 	}
 	var err error

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/toskose/toskose/spec"
@@ -25,20 +26,25 @@ func newPasswords(folder string) *passwords {
 	return &passwords{folder: folder, known: map[string][]string{}, wrong: map[string]string{}}
 }
 
-// readAll reads the password of each node that hosts components.
+// readAll reads the password of each node that hosts components, or is attached.
 func (p *passwords) readAll(app *spec.Application) error {
-	var problems []error
-	tried := map[string]bool{}
+	var nodes []string
 	for _, c := range app.Components {
-		if tried[c.Node] {
-			continue
+		nodes = append(nodes, c.Node)
+	}
+	for _, n := range app.Nodes {
+		if n.Attached != nil {
+			nodes = append(nodes, n.Name)
 		}
-		tried[c.Node] = true
-		passwords, err := p.read(c.Node)
+	}
+	slices.Sort(nodes)
+	var problems []error
+	for _, node := range slices.Compact(nodes) {
+		passwords, err := p.read(node)
 		if err != nil {
 			problems = append(problems, err)
 		}
-		p.known[c.Node] = passwords
+		p.known[node] = passwords
 	}
 	return errors.Join(problems...)
 }

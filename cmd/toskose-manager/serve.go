@@ -43,13 +43,13 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 		return err
 	}
 	defer closeAudit()
-	app, err := s.manager(logger, audit.New(auditFile, logger))
+	apps, err := s.manager(logger, audit.New(auditFile, logger))
 	if err != nil {
 		return err
 	}
-	defer app.Close()
-	counted := metrics.New(app, version)
-	handler, err := api.New(app, api.Options{
+	defer apps.Close()
+	counted := metrics.New(apps, version)
+	handler, err := api.New(apps.Current(), api.Options{
 		Access: gate, Audit: auditFile, Version: version, Logger: logger, Testing: s.testing, Metrics: counted, Certificates: s.units.own,
 	})
 	if err != nil {
@@ -59,22 +59,47 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	if err != nil {
 		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
 	}
-	options := httpserver.Options{Logger: logger, Stopping: app.Close}
+	options := httpserver.Options{Logger: logger, Stopping: apps.Close}
 	if s.tls != nil {
 		if options.TLS, err = certs.Reloading(s.tls.all(), s.tls.load, logger); err != nil {
 			return errors.Join(err, listener.Close())
 		}
 	}
-	go counted.Run(ctx, app)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go counted.Run(ctx, apps.Current())
 	go gate.Watch(ctx)
+	learned := make(chan error, 1)
+	go func() {
+		err := learn(ctx, apps, handler, counted)
+		if err != nil {
+			stop()
+		}
+		learned <- err
+	}()
 	logger.Info("serving", "application", s.app.Name, "port", s.port, "tls", s.tls != nil, "version", version)
 	err = httpserver.Serve(ctx, listener, handler, options)
+	stop()
+	err = errors.Join(err, <-learned)
 	logger.Info("stopped", "error", err)
 	return err
 }
 
+// learn serves the programs of attached nodes as they are learned, until ctx ends.
+func learn(ctx context.Context, apps *manager.Learner, handler *api.Handler, counted *metrics.Metrics) error {
+	return apps.Run(ctx, func(next func() (*manager.App, error)) error {
+		return handler.Replace(func() (api.Application, error) {
+			app, err := next()
+			if err == nil {
+				go counted.Run(ctx, app)
+			}
+			return app, err
+		})
+	})
+}
+
 // manager returns the application, whose units are spoken to from now on.
-func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.App, error) {
+func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.Learner, error) {
 	opts := manager.Options{
 		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords.of, Logger: logger,
 		SecretKey: s.access.SecretKey, Audit: func(n keep.Notice) { log.NoteGoal(goalLine(n)) },
@@ -86,7 +111,7 @@ func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.App, e
 			return nil, err
 		}
 	}
-	return manager.New(s.app, opts)
+	return manager.NewLearner(s.app, opts)
 }
 
 // health checks that the manager of this container works.

@@ -15,13 +15,18 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-const usage = `usage: toskose-manager [--app FILE] [--version] [serve|health]
+const usage = `usage: toskose-manager [--app FILE | --attach NAME,…] [--version] [serve|health]
 
 serve   serves the API on TOSKOSE_MANAGER_PORT (the default)
 health  asks the manager that serves on TOSKOSE_MANAGER_PORT; exits 0 if it works, else 1
 
 --app FILE  the application, as toskose inspect --json prints it, with the units of
             its nodes; default: /toskose/manager/app.json
+--attach NAME,NAME…
+            instead of --app: the application has the containers with these names on
+            the network, with the programs of their units as components. A unit
+            serves at port 9001, with the user admin and the password in the file
+            NAME-password of the folder that TOSKOSE_SECRETS names
 
 The log goes to the standard error. The audit log, JSON lines of who did what and
 who was refused, goes to the standard output, or where TOSKOSE_AUDIT_LOG says:
@@ -29,8 +34,8 @@ stdout, stderr or a FILE.
 `
 
 // paths are the files that the manager reads: the application, and how its container
-// resolves names.
-type paths struct{ app, resolver string }
+// resolves names. attach has the names of containers that are the application instead.
+type paths struct{ app, attach, resolver string }
 
 // settings holds the settings read from the environment and from the files that it names.
 type settings struct {
@@ -67,7 +72,7 @@ func readSettings(files paths, getenv func(string) string) (*settings, error) {
 	note(err)
 	s.access, err = readAccess(getenv)
 	note(err)
-	if s.app, err = readApp(files.app); err == nil {
+	if s.app, err = application(files); err == nil {
 		err = s.passwords.readAll(s.app)
 	}
 	note(err)
@@ -107,6 +112,15 @@ func secret(variable, file string) (string, error) {
 		return "", fmt.Errorf("%s: %s is empty", variable, file)
 	}
 	return value, nil
+}
+
+// application returns the application that the manager serves.
+func application(files paths) (*spec.Application, error) {
+	if files.attach == "" {
+		return readApp(files.app)
+	}
+	app, err := attached(strings.Split(files.attach, ","))
+	return app, wrap("--attach "+files.attach, err)
 }
 
 // readApp reads the document of the application, written by any program, and validates it.

@@ -181,3 +181,42 @@ func TestAReloadChangesThePrograms(t *testing.T) {
 		t.Errorf("its removal right after its stop: %v", err)
 	}
 }
+
+// TestTheEndOfAProgramThatWasNeverRunningIsRecorded, with whether its exitcodes expect it.
+func TestTheEndOfAProgramThatWasNeverRunningIsRecorded(t *testing.T) {
+	t.Parallel()
+	c := joinedContainer(t, `
+[program:done]
+command=true
+startsecs=0
+autorestart=false
+[program:failed]
+command=false
+startsecs=0
+autorestart=false
+[program:fatal]
+command=false
+startretries=0
+`)
+	ends := map[string]bool{}
+	for _, name := range []string{"done", "failed", "fatal"} {
+		e := c.becomes(name, "stopped", wire.EntryGone)
+		ends[name] = e.Completed
+		if !strings.Contains(e.Why, "ended with exit code") && !strings.Contains(e.Why, "FATAL") {
+			t.Errorf("the end of %s: %q", name, e.Why)
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"done": true, "failed": false, "fatal": false}, ends); diff != "" {
+		t.Error(diff)
+	}
+	x := c.run("done", "start")
+	if x.Outcome != wire.OutcomeSucceeded {
+		t.Errorf("start of done: %+v", x)
+	}
+	c.journal(func(e wire.Entry) bool { return e.Component == "done" && e.Completed && e.Seq >= x.Seq })
+	for _, component := range c.snapshot().Components {
+		if component.Name == "fatal" && !strings.Contains(component.Why, "FATAL") {
+			t.Errorf("fatal is %s: %q", component.State, component.Why)
+		}
+	}
+}

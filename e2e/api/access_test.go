@@ -58,7 +58,7 @@ func (a *app) touched() bool {
 func paths(t *testing.T, h http.Handler) []string {
 	t.Helper()
 	var all []string
-	err := chi.Walk(h.(chi.Routes), func(_, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	err := chi.Walk(h.(*api.Handler).Router(), func(_, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		all = append(all, strings.NewReplacer("{node}", "backend", "{component}", "api", "{operation}", "Standard.start", "{execution}", "x1", "*", "").Replace(route))
 		return nil
 	})

@@ -671,7 +671,7 @@ func TestTheDocumentAndTheRoutesAgree(t *testing.T) {
 			documented = append(documented, method+" "+path)
 		}
 	}
-	err = chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	err = chi.Walk(h.(*api.Handler).Router(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if strings.HasPrefix(route, "/api/") || strings.Count(route, "/") == 1 && route != "/" && route != "/docs" {
 			routed = append(routed, method+" "+route)
 		}

@@ -111,7 +111,7 @@ func pattern(h http.Handler, method, path string) string {
 		method = http.MethodGet
 	}
 	found := chi.NewRouteContext()
-	if !h.(chi.Routes).Match(found, method, path) || path == "/" || strings.HasPrefix(path, "/docs") || strings.HasPrefix(path, "/web/") {
+	if !h.(*api.Handler).Router().Match(found, method, path) || path == "/" || strings.HasPrefix(path, "/docs") || strings.HasPrefix(path, "/web/") {
 		return ""
 	}
 	return found.RoutePattern()

@@ -2,11 +2,14 @@ package testunit
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -19,10 +22,11 @@ type Unit struct {
 	Addr   netip.AddrPort
 	Folder string // of its own
 
-	t       testing.TB
-	conf    string
-	env     []string
-	process *Process
+	t        testing.TB
+	conf     string
+	env      []string
+	password string // of a unit that joins by its environment
+	process  *Process
 }
 
 // Run runs a unit until the test ends, and returns once the unit responds. config returns the
@@ -48,6 +52,59 @@ func RunWith(t testing.TB, config func(folder string, port uint16) []byte, varia
 	}
 	u.start()
 	return u
+}
+
+// RunJoined runs a unit that joins an application by its environment, until the test ends. programs are sections of its
+// configuration, in which DIR is its folder.
+func RunJoined(t testing.TB, password, programs string) *Unit {
+	t.Helper()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "password")
+	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(freeport.Find(t)))
+	u := &Unit{Addr: addr, Folder: folder, t: t, conf: filepath.Join(folder, "supervisord.conf"), password: password, env: []string{
+		"TOSKOSE_UNIT_LISTEN=" + addr.String(), "SUPERVISORD_PASSWORD_FILE=" + file,
+	}}
+	err := errors.Join(os.Mkdir(filepath.Join(folder, "documents"), 0o700), os.WriteFile(file, []byte(password), 0o400))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Configure(programs)
+	u.start()
+	return u
+}
+
+// Call calls a method of Supervisor's API, whose parameters are texts, on a unit that RunJoined has started.
+func (u *Unit) Call(method string, parameters ...string) {
+	u.t.Helper()
+	body := "<methodCall><methodName>" + method + "</methodName><params>"
+	for _, p := range parameters {
+		body += "<param><value><string>" + p + "</string></value></param>"
+	}
+	req, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, "http://"+u.Addr.String()+"/RPC2", strings.NewReader(body+"</params></methodCall>"))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "text/xml")
+	req.SetBasicAuth("admin", u.password)
+	answer, err := http.DefaultClient.Do(req)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(text), "<fault>") {
+		u.t.Fatalf("%s %q: %s, %s, %v", method, parameters, answer.Status, text, err)
+	}
+}
+
+// Configure replaces the programs of a unit that RunJoined has started; a reload puts them in use.
+func (u *Unit) Configure(programs string) {
+	u.t.Helper()
+	const server = "[supervisord]\nnodaemon=true\nlogfile=DIR/unit.log\npidfile=DIR/unit.pid\nchildlogdir=DIR\n" +
+		"toskose_journal=DIR/journal\ntoskose_documents=DIR/documents\n"
+	if err := os.WriteFile(u.conf, []byte(strings.ReplaceAll(server+programs, "DIR", u.Folder)), 0o600); err != nil {
+		u.t.Fatal(err)
+	}
 }
 
 func (u *Unit) start() {

@@ -125,7 +125,7 @@ type server struct {
 	opts    Options
 	root    *chi.Mux
 	openapi func() ([]byte, error) // created on first use
-	answers idempotency.Answers
+	answers *idempotency.Answers
 	audit   *audit.Log
 	page    http.Handler
 	goal    goalStreams
@@ -134,8 +134,42 @@ type server struct {
 	followers chan struct{} // a slot for each of lines
 }
 
+// Handler serves the API of an application, which Replace may replace.
+type Handler struct {
+	mu      sync.RWMutex
+	current *server
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.RLock()
+	s := h.current
+	h.mu.RUnlock()
+	s.root.ServeHTTP(w, r)
+}
+
+// Router returns the routes of the API.
+func (h *Handler) Router() chi.Routes {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.current.root
+}
+
+// Replace serves the application that next returns from now on. Requests that arrive meanwhile wait. If next returns an
+// error, the previous application stays.
+func (h *Handler) Replace(next func() (Application, error)) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	app, err := next()
+	if err != nil {
+		return err
+	}
+	h.current = h.current.with(app)
+	return nil
+}
+
 // New returns the handler of the whole API.
-func New(app Application, opts Options) (http.Handler, error) {
+func New(app Application, opts Options) (*Handler, error) {
 	files, err := web.Handler()
 	if err != nil {
 		return nil, err
@@ -147,12 +181,21 @@ func New(app Application, opts Options) (http.Handler, error) {
 		opts.AnswerTime = httpserver.AnswerTime
 	}
 	s := &server{
-		app: app, opts: opts, root: chi.NewRouter(), page: files, audit: audit.New(opts.Audit, opts.Logger),
+		opts: opts, page: files, audit: audit.New(opts.Audit, opts.Logger), answers: &idempotency.Answers{},
 		openapi: sync.OnceValues(func() ([]byte, error) { return openapi.Document(opts.Version) }),
 		streams: make(chan struct{}, maxStreams), followers: make(chan struct{}, maxFollowers),
 	}
-	s.routes()
-	return s.root, nil
+	return &Handler{current: s.with(app)}, nil
+}
+
+// with returns a server of another application that shares everything else.
+func (s *server) with(app Application) *server {
+	next := &server{
+		app: app, opts: s.opts, root: chi.NewRouter(), openapi: s.openapi, answers: s.answers, audit: s.audit, page: s.page,
+		streams: s.streams, followers: s.followers,
+	}
+	next.routes()
+	return next
 }
 
 func (s *server) routes() {

@@ -69,7 +69,7 @@ func (f *Fleet) newMirror() *mirror.Mirror {
 	for _, n := range f.opts.Model.Nodes {
 		spec := mirror.Spec{Name: n.Name(), Alias: n.Alias(), Port: n.Port()}
 		if n.Toskosed {
-			spec.Unit = func(addr netip.AddrPort) mirror.Unit { return f.pool.Client(addr, n.Credentials) }
+			spec.Unit = func(addr netip.AddrPort) mirror.Unit { return f.unit(n, addr) }
 		}
 		for _, p := range n.Model.Ports {
 			if p.Protocol != "udp" {

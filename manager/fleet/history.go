@@ -23,7 +23,7 @@ func (f *Fleet) History(ctx context.Context, q rest.HistoryQuery) (rest.History,
 	if err != nil {
 		return rest.History{}, err
 	}
-	nodes, err := f.nodesOf(q)
+	nodes, err := f.nodesOf(&q)
 	if err != nil {
 		return rest.History{}, err
 	}
@@ -59,14 +59,17 @@ func (f *Fleet) History(ctx context.Context, q rest.HistoryQuery) (rest.History,
 	return page, nil
 }
 
-// nodesOf returns the nodes that a query covers.
-func (f *Fleet) nodesOf(q rest.HistoryQuery) ([]*topology.Node, error) {
+// nodesOf returns the nodes that a query covers, and sets the full name of its component.
+func (f *Fleet) nodesOf(q *rest.HistoryQuery) ([]*topology.Node, error) {
 	if q.Node == "" {
 		return f.opts.Model.Toskosed, nil
 	}
 	n, err := f.opts.Model.Node(q.Node)
 	if err == nil && q.Component != "" {
-		_, err = f.opts.Model.Component(q.Node, q.Component)
+		var c *topology.Component
+		if c, err = f.opts.Model.Component(q.Node, q.Component); err == nil {
+			q.Component = c.Name()
+		}
 	}
 	if err != nil || !n.Toskosed {
 		return nil, err

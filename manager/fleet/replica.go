@@ -62,7 +62,16 @@ func (f *Fleet) Replicas(ctx context.Context, n *topology.Node, which string) ([
 }
 
 func (f *Fleet) replica(n *topology.Node, addr netip.AddrPort) Replica {
-	return Replica{Node: n, Addr: addr, Unit: f.pool.Client(addr, n.Credentials)}
+	return Replica{Node: n, Addr: addr, Unit: f.unit(n, addr)}
+}
+
+// unit returns a client of the unit at an address. It knows components by their names in the application.
+func (f *Fleet) unit(n *topology.Node, addr netip.AddrPort) *unitclient.Client {
+	c := f.pool.Client(addr, n.Credentials)
+	if n.Model.Attached != nil {
+		return c.Prefixed(n.Name() + "/")
+	}
+	return c
 }
 
 // Existing returns the replicas of a node that exist in a snapshot.

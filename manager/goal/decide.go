@@ -102,7 +102,7 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	t := &decider{Model: m, doc: d, targets: made.Targets, decision: made}
 	s.records = d.Tasks
 	s, t.tasks = m.settled(s, d, made.Targets)
-	t.s = m.clone(s)
+	t.s = m.clone(m.withCompleted(s, made.Targets))
 	t.leaveStates()
 	t.advance(ctx, w)
 	t.count()
@@ -269,7 +269,7 @@ func (t *decider) count() {
 		wanted := 0
 		for _, name := range t.hosted[r.Node] {
 			target := t.targets[name]
-			if target == "" {
+			if target == "" || t.without(r, name) {
 				continue
 			}
 			wanted++

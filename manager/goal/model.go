@@ -63,6 +63,8 @@ type Model struct {
 	Policies map[string]Policy   // by component; may be incomplete
 	Tasks    map[string]Task     // components that run to completion
 	Jobs     map[string]string   // the containers of components that the orchestrator runs; they are not in Elements
+	// Programs are the components that are programs of attached containers. A replica may be without them.
+	Programs map[string]Program
 	// MaxUnavailable is the maximum number of replicas that operations may make unavailable at the same time, by
 	// container. Missing: 1.
 	MaxUnavailable map[string]int

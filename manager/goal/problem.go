@@ -141,7 +141,8 @@ func (m *Model) addComponent(p *problem, s Situation, e *plan.Element, c *class,
 	if len(c.replicas) > 0 {
 		state = m.stateOf(e.Name, &s.Replicas[c.replicas[0]])
 	}
-	if _, held := d.Holds[e.Name]; held || frozen {
+	absent := len(c.replicas) > 0 && m.without(&s.Replicas[c.replicas[0]], e.Name)
+	if _, held := d.Holds[e.Name]; held || frozen || absent {
 		pr.Transitions, frozen = nil, true
 	}
 	name := c.element(e.Name)

@@ -11,15 +11,20 @@ import (
 
 // Targets returns the state that a document requests of each component, except for components on hold, and notes
 // about requests that cannot be met. A component's name takes precedence over its container's, that over a
-// group's, and a smaller group over a larger one.
+// group's, and a smaller group over a larger one. Up is for programs without
+// Autostart only by their own name.
 func (m *Model) Targets(d *Document) (targets map[string]string, notes []string) {
+	return m.targets(d, m.optional)
+}
+
+func (m *Model) targets(d *Document, optional func(component string) bool) (targets map[string]string, notes []string) {
 	targets = map[string]string{}
 	if d == nil {
 		return targets, nil
 	}
 	set := func(asked string, components []string, by string) {
 		for _, c := range components {
-			if asked == None {
+			if asked == None || asked == Up && optional(c) && by != c {
 				delete(targets, c)
 				continue
 			}

@@ -49,9 +49,9 @@ func (a *announcer) decide(targets map[string]string) {
 		if _, done := a.documents[node]; done {
 			continue
 		}
-		components := awaited[node]
-		if components == nil {
-			components = map[string]string{}
+		components := map[string]string{}
+		for component, state := range awaited[node] {
+			components[a.opts.UnitName(component)] = state
 		}
 		text, err := json.Marshal(wire.Targets{Components: components})
 		if err != nil {

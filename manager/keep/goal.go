@@ -96,14 +96,15 @@ func (k *Keeper) Changed() <-chan struct{} {
 var ErrNotKept = errors.New("not more than half of the replicas keep the goal yet; the others get it when they can be reached")
 
 // Set sets the goal and waits until a majority of the replicas stores it. If ctx ends first, the error is
-// ErrNotKept. Components that the goal names are no longer on hold.
+// ErrNotKept. Components that the goal names are no longer on hold, and programs that run now stay up.
 func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error) {
 	return k.change(ctx, func(before, _ *goal.Document) (*goal.Document, error) {
 		next := &goal.Document{All: ask.All, States: maps.Clone(ask.States), By: ask.By, At: now}
 		if before != nil {
 			k.opts.merge(next, before, ask)
 		}
-		return next, nil
+		last, _ := k.evaluated.get()
+		return k.opts.Model.WithRunning(next, last.observed), nil
 	})
 }
 

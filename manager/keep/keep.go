@@ -25,6 +25,8 @@ type Options struct {
 	// Targets returns access to the targets of a replica's container, as wire.Targets: they tell its unit when the
 	// container is ready for clients.
 	Targets func(node, instance string) Copies
+	// UnitName returns the name of a component in its unit; nil: the same.
+	UnitName func(component string) string
 	// Execute runs a step and returns when it has ended, with the number of the journal entry that records the end; 0
 	// if unknown, with the error.
 	Execute func(ctx context.Context, step goal.Step) (seq uint64, err error)
@@ -68,6 +70,9 @@ func New(opts Options) *Keeper {
 	}
 	if opts.Keys == nil {
 		opts.Keys = func() signature.Keys { return nil }
+	}
+	if opts.UnitName == nil {
+		opts.UnitName = func(component string) string { return component }
 	}
 	if opts.Report == nil {
 		opts.Report = func(Notice) {}

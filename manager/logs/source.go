@@ -27,7 +27,7 @@ func newSources(app *topology.Application) sources {
 	for _, n := range app.Toskosed {
 		for _, c := range n.Components {
 			for _, op := range c.Operations {
-				if op.Model.Script == "" {
+				if !op.HasProcess() {
 					continue
 				}
 				fmt.Fprintf(hash, "%s %s\n", n.Name(), op.Process())

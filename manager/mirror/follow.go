@@ -153,7 +153,7 @@ func (f *follower) fetch(ctx context.Context, known *Replica) (*Replica, error) 
 	}
 	r := *known
 	r.Instance, r.Booted, r.Labels, r.Seq = state.Instance, state.Unit.Booted, state.Unit.Labels, state.Seq
-	r.Digest = state.Unit.Digest
+	r.Digest, r.Programs = state.Unit.Digest, state.Unit.Programs
 	r.Components = make([]*Component, len(state.Components))
 	for i := range state.Components {
 		r.Components[i] = &state.Components[i]

@@ -69,7 +69,8 @@ type Replica struct {
 	Resolvable bool      // the node's name resolves to it for clients
 	Gone       time.Time // when it was removed or replaced; zero: it exists
 
-	Components []*Component // by name, as last reported
+	Components []*Component            // by name, as last reported
+	Programs   []wire.ProgramComponent // of an attached node, as last reported
 
 	heard *atomic.Int64
 }

@@ -67,7 +67,7 @@ func (c *Component) choiceIn(at place) Choice {
 	return known
 }
 
-// implemented reports whether an operation has a script.
+// implemented reports whether an operation does more than change the state.
 func (c *Component) implemented(name protocol.Operation) bool {
-	return slices.ContainsFunc(c.Operations, func(op Operation) bool { return op.Name == name && op.Model.Script != "" })
+	return slices.ContainsFunc(c.Operations, func(op Operation) bool { return op.Name == name && op.Implemented() })
 }

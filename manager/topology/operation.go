@@ -18,12 +18,29 @@ type Operation struct {
 	Model     spec.Operation
 }
 
+// Implemented reports whether the unit does something for the operation: it has a script, or is an operation of a
+// program.
+func (o Operation) Implemented() bool {
+	return o.Model.Script != "" || o.Component.Model.Program != nil
+}
+
+// HasProcess reports whether the operation has a process of its own, and thus a log. A program is the process of its
+// start.
+func (o Operation) HasProcess() bool {
+	return o.Model.Script != "" || o.Component.Model.Program != nil && o.Name == protocol.ProgramStart
+}
+
 // Process returns the name of the operation's process in the unit.
-func (o Operation) Process() string { return o.Component.Name() + ":" + o.Name.String() }
+func (o Operation) Process() string {
+	if p := o.Component.Model.Program; p != nil {
+		return p.Name
+	}
+	return o.Component.Name() + ":" + o.Name.String()
+}
 
 // Describe returns the static description of the operation.
 func (o Operation) Describe() rest.OperationModel {
-	view := rest.OperationModel{Name: o.Name.String(), Implemented: o.Model.Script != ""}
+	view := rest.OperationModel{Name: o.Name.String(), Implemented: o.Implemented()}
 	for _, input := range o.Model.Inputs {
 		view.Inputs = append(view.Inputs, input.Name)
 	}

@@ -20,7 +20,7 @@ import (
 // Node is a container of the model, and the credentials and port of its unit.
 type Node struct {
 	Model       *spec.Node
-	Toskosed    bool // it hosts components, so it has a unit
+	Toskosed    bool // it has a unit: it hosts components, or is attached
 	Credentials unitclient.Credentials
 	Components  []*Component
 }
@@ -88,7 +88,7 @@ func New(app *spec.Application, passwords func(node string) []string) (*Applicat
 	nodes := make([]*Node, 0, len(app.Nodes))
 	byName := map[string]*Node{}
 	for i := range app.Nodes {
-		n := &Node{Model: &app.Nodes[i]}
+		n := &Node{Model: &app.Nodes[i], Toskosed: app.Nodes[i].Attached != nil}
 		nodes, byName[n.Name()] = append(nodes, n), n
 	}
 	for i := range app.Components {
@@ -139,17 +139,29 @@ func (a *Application) Node(name string) (*Node, error) {
 	return nil, unknown(rest.ErrUnknownNode, fmt.Sprintf("the application has no node %q", name), name, names)
 }
 
-// Component finds a component on a node.
+// component returns the component of the node with a name, or a program with the unit's name of it; nil if there is
+// none.
+func (n *Node) component(name string) *Component {
+	i := slices.IndexFunc(n.Components, func(c *Component) bool {
+		return c.Name() == name || c.Model.Program != nil && c.Model.Program.Name == name
+	})
+	if i < 0 {
+		return nil
+	}
+	return n.Components[i]
+}
+
+// Component finds a component on a node. A program may have the name that it has in its unit.
 func (a *Application) Component(nodeName, name string) (*Component, error) {
 	n, err := a.Node(nodeName)
 	if err != nil {
 		return nil, err
 	}
+	if c := n.component(name); c != nil {
+		return c, nil
+	}
 	var names []string
 	for _, c := range n.Components {
-		if c.Name() == name {
-			return c, nil
-		}
 		names = append(names, c.Name())
 	}
 	if slices.Contains(n.Model.Job, name) {
@@ -172,6 +184,10 @@ func (a *Application) Operation(nodeName, componentName, name string) (Operation
 	if err != nil {
 		return Operation{}, err
 	}
+	return c.operation(name)
+}
+
+func (c *Component) operation(name string) (Operation, error) {
 	var candidates []Operation
 	var names, ambiguous []string
 	for _, op := range c.Operations {
@@ -189,7 +205,7 @@ func (a *Application) Operation(nodeName, componentName, name string) (Operation
 	case 1:
 		return candidates[0], nil
 	case 0:
-		e := unknown(rest.ErrUnknownOperation, fmt.Sprintf("component %q has no operation %q", componentName, name), name, names)
+		e := unknown(rest.ErrUnknownOperation, fmt.Sprintf("component %q has no operation %q", c.Name(), name), name, names)
 		if e.Suggestion == "" {
 			e.Suggestion = nearestBare(c, name)
 		}
@@ -197,7 +213,7 @@ func (a *Application) Operation(nodeName, componentName, name string) (Operation
 	}
 	return Operation{}, &rest.Error{
 		Kind: rest.ErrAmbiguous, Candidates: ambiguous,
-		Detail: fmt.Sprintf("component %q has several operations %q: %s", componentName, name, strings.Join(ambiguous, ", ")),
+		Detail: fmt.Sprintf("component %q has several operations %q: %s", c.Name(), name, strings.Join(ambiguous, ", ")),
 	}
 }
 

@@ -122,6 +122,7 @@ type Client struct {
 	http        *http.Client
 	base        url.URL
 	credentials Credentials
+	prefix      string                     // of the callers' names of components
 	last        atomic.Pointer[connection] // the connection of the last journal request
 }
 
@@ -240,6 +241,9 @@ func (c *Client) refusal(ctx context.Context, answer *http.Response) error {
 	var p wire.Problem
 	if answer.Header.Get("Content-Type") != wire.ProblemType || json.Unmarshal(data, &p) != nil {
 		return fmt.Errorf("%w: status %s", ErrBadAnswer, answer.Status)
+	}
+	if p.Component != nil {
+		c.rename(&p.Component.Name)
 	}
 	if code := wire.FaultNamed(p.Code); code != 0 {
 		return &wire.Fault{Code: code, Detail: p.Detail, Instance: p.UnitInstance, Component: p.Component, Revision: p.Revision}

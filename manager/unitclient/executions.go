@@ -23,6 +23,9 @@ func (c *Client) Identity(ctx context.Context) (wire.Identity, error) {
 func (c *Client) Components(ctx context.Context, processes bool) (wire.Snapshot, error) {
 	var s wire.Snapshot
 	err := c.get(ctx, "/components?processes="+strconv.FormatBool(processes), &s, func() bool { return s.Instance != "" })
+	for i := range s.Components {
+		c.rename(&s.Components[i].Name)
+	}
 	return s, err
 }
 
@@ -33,6 +36,7 @@ func (c *Client) get(ctx context.Context, path string, value any, valid func() b
 // Execute starts an operation and returns the execution in its initial state. It is idempotent: the same id is the
 // same execution.
 func (c *Client) Execute(ctx context.Context, r wire.ExecuteRequest) (wire.Execution, error) {
+	r.Component = c.inUnit(r.Component)
 	body, err := json.Marshal(r)
 	if err != nil {
 		return wire.Execution{}, err
@@ -58,6 +62,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (wire.Execution, error) 
 func (c *Client) execution(ctx context.Context, limit time.Duration, r request) (wire.Execution, error) {
 	var x wire.Execution
 	err := c.ask(ctx, limit, r, decodeJSON(&x, func() bool { return x.ID != "" && known(x.Outcome) }))
+	c.rename(&x.Component)
 	return x, err
 }
 

@@ -49,6 +49,9 @@ func (c *Client) Journal(ctx context.Context, cursor string, wait time.Duration)
 		return page, fmt.Errorf("journal: %w: it names no instance", ErrBadAnswer)
 	}
 	page.Entries, err = readEntries(bufio.NewReader(io.LimitReader(answer.Body, c.pool.limits.Answer)))
+	for i := range page.Entries {
+		c.renameEntry(&page.Entries[i])
+	}
 	if err == nil || len(page.Entries) > 0 {
 		return page, nil
 	}

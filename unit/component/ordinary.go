@@ -42,7 +42,7 @@ func (s *Set) startOrdinary(x *execution) executionResult {
 	end := x.judge(status)
 	end.run = status.Run
 	if end.outcome == wire.OutcomeSucceeded && !end.left {
-		end.nothing, end.reason = true, "the program has already ended, as its exitcodes expect"
+		end.completed, end.nothing, end.reason = p.Completed(status), true, "the program has already ended, as its exitcodes expect"
 	}
 	return end
 }
@@ -120,8 +120,9 @@ func (o *observer) record() (waits bool, err error) {
 		return true, nil
 	}
 	runs := status.State == wire.Running || status.State == wire.Stopping && recorded.open()
+	unrecorded := status.AtRest() && status.Run != l.runs[o.component] // it ended before it was recorded as running
 	anew := runs && recorded.open() && status.Run != l.runs[o.component]
-	if recorded.open() && (!runs || anew) {
+	if recorded.open() && (!runs || anew) || !recorded.open() && unrecorded {
 		if err := l.append(o.endEntry(status, anew)); err != nil {
 			return false, err
 		}
@@ -132,7 +133,7 @@ func (o *observer) record() (waits bool, err error) {
 			Why: fmt.Sprintf("the program is running, as process %d", status.PID),
 		})
 	}
-	if err == nil && runs {
+	if err == nil && (runs || unrecorded) {
 		l.runs[o.component] = status.Run
 	}
 	return false, err
@@ -140,7 +141,7 @@ func (o *observer) record() (waits bool, err error) {
 
 // endEntry describes the end of a program that was running; anew means that it already runs again.
 func (o *observer) endEntry(status process.Status, anew bool) wire.Entry {
-	e := wire.Entry{Kind: wire.EntryGone, Component: o.component, State: protocol.Stopped}
+	e := wire.Entry{Kind: wire.EntryGone, Component: o.component, State: protocol.Stopped, Completed: o.program.Completed(status)}
 	switch {
 	case o.set.closing:
 		e.ContainerEnded, e.Why = true, errShutdown.Error()

@@ -14,12 +14,13 @@ import (
 
 // executionResult describes how an execution ended.
 type executionResult struct {
-	outcome wire.Outcome
-	reason  string
-	exit    *process.Exit
-	left    bool   // a start left processes
-	run     uint64 // of an ordinary program that was started
-	nothing bool   // there was nothing to do; the state does not change
+	outcome   wire.Outcome
+	reason    string
+	exit      *process.Exit
+	left      bool   // a start left processes
+	run       uint64 // of an ordinary program that was started
+	completed bool   // the program has ended as its exitcodes expect
+	nothing   bool   // there was nothing to do; the state does not change
 }
 
 // runExecution runs an execution to its end and records it.

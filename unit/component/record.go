@@ -126,7 +126,9 @@ func (l *ledger) finish(ctx context.Context, x *execution, end executionResult) 
 		record.Exit = process.ExitOnWire(end.exit)
 		var startedFrom string
 		record.To, startedFrom = stateAfter(s, x, end)
-		if err := l.append(exitEntry(x.component, record, startedFrom)); err != nil {
+		entry := exitEntry(x.component, record, startedFrom)
+		entry.Completed = end.completed
+		if err := l.append(entry); err != nil {
 			return err
 		}
 		if end.run > 0 {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/toskose/toskose/unit/reaper"
@@ -124,6 +125,11 @@ func ExitOnWire(exit *Exit) wire.Exit {
 		return wire.Exit{Signal: reaper.SignalName(exit.Signal)}
 	}
 	return wire.Exit{ExitCode: &exit.Code}
+}
+
+// Completed reports whether the program has ended as its exitcodes expect, and is not restarted.
+func (p *Program) Completed(s Status) bool {
+	return s.State == wire.Exited && s.Exit != nil && slices.Contains(p.Settings().ExitCodes, supervisorStatus(*s.Exit))
 }
 
 // supervisorStatus returns Supervisor's exit status: -1 for a signal.

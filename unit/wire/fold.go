@@ -21,6 +21,8 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	case e.State != c.State:
 		c.Since, c.Why = e.Time, e.Why
 		unmoved = false
+	case e.Kind == EntryGone: // a program that never was in another state
+		c.Since, c.Why = e.Time, e.Why
 	case e.Kind == EntryExit && unmoved:
 		c.Why = e.Why + unchanged
 	}
@@ -31,7 +33,7 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	if e.Kind == EntryLive || e.StartedFrom == "" {
 		c.Failing = e.Failing
 	}
-	c.State, c.StartedFrom, c.Seq = e.State, e.StartedFrom, e.Seq
+	c.State, c.StartedFrom, c.Seq, c.Completed = e.State, e.StartedFrom, e.Seq, e.Completed
 	if e.Execution != nil {
 		x := *e.Execution.Brief()
 		x.Seq = e.Seq

@@ -37,6 +37,9 @@ type Entry struct {
 	// ContainerEnded is set if the container ended, and with it the processes of a start.
 	ContainerEnded bool `json:"container_ended,omitempty"`
 
+	// Completed is set if the component is a program that has ended as its exitcodes expect, and is not restarted.
+	Completed bool `json:"completed,omitempty"`
+
 	// Failing is set on a live entry whose component fails its liveness checks.
 	Failing *Failing `json:"failing,omitempty"`
 
@@ -71,7 +74,9 @@ type Checkpointed struct {
 	Seq         uint64    `json:"seq"`
 	// Unmoved reports that the component has entries but has not left its initial state yet. Units of
 	// earlier releases never set it.
-	Unmoved bool        `json:"unmoved,omitempty"`
-	Failing *Failing    `json:"failing,omitempty"` // nil: it is live, or not checked
-	Recent  []Execution `json:"recent,omitempty"`  // executions whose ids must still be known, with their outcomes
+	Unmoved bool `json:"unmoved,omitempty"`
+	// Completed reports that it is a program that has ended as its exitcodes expect, and is not restarted.
+	Completed bool        `json:"completed,omitempty"`
+	Failing   *Failing    `json:"failing,omitempty"` // nil: it is live, or not checked
+	Recent    []Execution `json:"recent,omitempty"`  // executions whose ids must still be known, with their outcomes
 }
