@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -252,7 +253,7 @@ func TestTheGoalKeepsTheProgramsOfAttachedNodesUp(t *testing.T) {
 	}
 	now["queue/broker"], now["web/workers:a"] = "running", "running" // broken requires the one, and the other ran
 	l.become(now)
-	l.await(func(all map[string]rest.Component) bool { // broken is tried
+	l.await(func(map[string]rest.Component) bool { // broken is tried
 		page, err := l.Current().History(t.Context(), rest.HistoryQuery{Node: "web", Component: "broken", By: "goal", Limit: 2})
 		return err == nil && len(page.Executions) > 0
 	})
@@ -277,6 +278,16 @@ func TestTheGoalKeepsTheProgramsOfAttachedNodesUp(t *testing.T) {
 	}
 	now["web/app"] = "running"
 	l.become(now)
+
+	// Its container is ready: once has completed, and no goal names workers:b.
+	l.await(func(map[string]rest.Component) bool {
+		answer, err := http.Get("http://" + web.Addr.String() + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
 
 	// Another manager reads the goal from the units, and a container that comes back is as before.
 	l.Close()

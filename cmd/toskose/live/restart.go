@@ -24,7 +24,7 @@ func newRestart(s *session) *cobra.Command {
 one, or with --rolling on one replica after the other. A stopped component is only
 started. Dependents keep running, and the component is not put on hold. NODE/GROUP:*
 stands for all programs of a group of an attached container.`,
-		Example: "  toskose restart --dir thinking-toskosed api\n  toskose restart --dir thinking-toskosed api gui --rolling\n  toskose restart web/app 'web/workers:*'",
+		Example: "  toskose restart --dir thinking-toskosed api\n  toskose restart --dir thinking-toskosed api gui --rolling",
 		Args:    cli.Args(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if rolling && replica != "" {
