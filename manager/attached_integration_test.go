@@ -1,6 +1,10 @@
 package manager_test
 
 import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -210,4 +214,99 @@ func TestProgramsOfAnAttachedNodeAreComponents(t *testing.T) {
 	u.Call("supervisor.removeProcessGroup", "later")
 	delete(now, "web/later")
 	l.become(now)
+}
+
+// up sets the goal up.
+func (l *learning) up() {
+	l.t.Helper()
+	if _, kept, err := l.Current().SetGoal(l.t.Context(), rest.GoalRequest{State: "up", By: "ann"}); err != nil || !kept {
+		l.t.Fatalf("the goal was not set: kept %v, %v", kept, err)
+	}
+}
+
+func TestTheGoalKeepsTheProgramsOfAttachedNodesUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs the unit")
+	}
+	t.Parallel()
+	web := testunit.RunJoined(t, fakeunit.Password, webPrograms)
+	queue := testunit.RunJoined(t, fakeunit.Password, "[program:broker]\ncommand=sleep 1000\nstartsecs=0\nautostart=false\n")
+	app := attachedApp(map[string][]string{"broken": {"queue/broker"}}, "web", "queue")
+	found := fakeunit.Containers{"web": {web.Addr}, "queue": {queue.Addr}}
+	l := learn(t, app, found)
+	now := map[string]string{
+		"queue/broker": "stopped", "web/app": "running", "web/broken": "stopped", "web/once": "stopped", "web/workers:a": "stopped", "web/workers:b": "stopped",
+	}
+	l.become(now)
+	if g := l.Current().Goal(); g.State != "" || len(g.States) > 0 {
+		t.Errorf("a goal before it was set: %+v", g)
+	}
+	if _, err := l.run("web", "workers:a", "start"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.run("web", "broken", "start"); !errors.Is(err, rest.ErrUnmet) {
+		t.Errorf("start of a program that requires another: %v", err)
+	}
+	l.up()
+	if g := l.Current().Goal(); g.States["web/workers:a"] != "up" || len(g.States) != 1 {
+		t.Errorf("the goal names %v", g.States)
+	}
+	now["queue/broker"], now["web/workers:a"] = "running", "running" // broken requires the one, and the other ran
+	l.become(now)
+	l.await(func(map[string]rest.Component) bool { // broken is tried
+		page, err := l.Current().History(t.Context(), rest.HistoryQuery{Node: "web", Component: "broken", By: "goal", Limit: 2})
+		return err == nil && len(page.Executions) > 0
+	})
+	if err := os.WriteFile(filepath.Join(web.Folder, "repaired"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now["web/broken"] = "running"
+	l.become(now)
+
+	// A program that is killed is up again, and one that a user stops is on hold.
+	web.Call("supervisor.signalProcess", "workers:a", "KILL")
+	if _, err := l.run("web", "app", "stop"); err != nil {
+		t.Fatal(err)
+	}
+	now["web/app"] = "stopped"
+	l.become(now)
+	l.await(func(all map[string]rest.Component) bool {
+		return all["web/app"].State == "stopped" && l.Current().Goal().Holds["web/app"].By == "ann"
+	})
+	if _, _, err := l.Current().ResumeGoal(t.Context(), nil, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	now["web/app"] = "running"
+	l.become(now)
+
+	// Its container is ready: once has completed, and no goal names workers:b.
+	l.await(func(map[string]rest.Component) bool {
+		answer, err := http.Get("http://" + web.Addr.String() + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+
+	// Another manager reads the goal from the units, and a container that comes back is as before.
+	l.Close()
+	web.Restart()
+	after := learn(t, app, found)
+	after.become(now)
+	if g := after.Current().Goal(); g.State != "up" || g.By != "ann" || g.States["web/workers:a"] != "up" {
+		t.Errorf("after a restart the goal is %+v", g)
+	}
+
+	// A program that is added later, with autostart, is kept up.
+	web.Configure(webPrograms + "[program:later]\ncommand=/bin/sh -c 'test -e DIR/allowed && exec sleep 1000; exit 1'\nstartsecs=0\nautorestart=false\n")
+	web.Call("supervisor.reloadConfig")
+	web.Call("supervisor.addProcessGroup", "later")
+	now["web/later"] = "stopped"
+	after.become(now)
+	if err := os.WriteFile(filepath.Join(web.Folder, "allowed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now["web/later"] = "running"
+	after.become(now)
 }

@@ -37,7 +37,7 @@ func (u *Reports) Identity() wire.Identity {
 	return wire.Identity{
 		Documents: u.documents.revisions(u.components),
 		Instance:  u.components.Instance(), Seq: u.components.Seq(), Booted: u.booted, Labels: u.labels, Digest: digest,
-		Programs: u.programComponents(),
+		Programs: u.components.Programs(),
 	}
 }
 

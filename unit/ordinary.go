@@ -6,7 +6,6 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/component"
 	"github.com/toskose/toskose/unit/process"
-	"github.com/toskose/toskose/unit/wire"
 )
 
 // ordinary returns the programs that are components by themselves: if the unit has joined an
@@ -41,13 +40,4 @@ func (u *core) replaceOrdinary(leaving, coming []*process.Program) error {
 		}
 	}
 	return nil
-}
-
-// programComponents describes the components that are programs, by name.
-func (u *core) programComponents() []wire.ProgramComponent {
-	var all []wire.ProgramComponent
-	for _, p := range u.ordinary(u.names.all()) {
-		all = append(all, wire.ProgramComponent{Component: p.Namespec(), Group: p.Config().Group, Autostart: p.Settings().Autostart})
-	}
-	return all
 }

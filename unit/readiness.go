@@ -16,7 +16,7 @@ var errNoTargets = errors.New("the manager has not stored the target states of t
 // Ready returns nil if the container is ready for clients: the unit works and every component that
 // the goal requires is in its state. The manager writes these in the document wire.TargetsDocument,
 // which remains valid while the manager is away. A unit without a document folder is ready when it
-// works.
+// works. A program that has ended as its exitcodes expect counts as in its state.
 func (u *Unit) Ready() error {
 	if err := u.Healthy(); err != nil {
 		return err
@@ -37,10 +37,13 @@ func (u *Unit) Ready() error {
 	_, components := u.components.Components()
 	for _, name := range slices.Sorted(maps.Keys(targets.Components)) {
 		i := slices.IndexFunc(components, func(c wire.Component) bool { return c.Name == name })
-		if i < 0 {
+		switch {
+		case i < 0 && u.joined: // replicas may have different programs
+			continue
+		case i < 0:
 			return fmt.Errorf("the goal requires component %s, which this container does not have", name)
 		}
-		if want := targets.Components[name]; components[i].State != want {
+		if want := targets.Components[name]; components[i].State != want && !components[i].Completed {
 			return fmt.Errorf("component %s is in state %s, but the goal requires %s", name, components[i].State, want)
 		}
 	}

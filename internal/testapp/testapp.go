@@ -1,6 +1,5 @@
 // Package testapp is an application for tests that need one that runs: the component api, by
-// real units (see testunit), behind a real manager in this process. It starts no goroutine of
-// its own; the manager and its server end with the test.
+// real units (see testunit), behind a real manager in this process, which ends with the test.
 package testapp
 
 import (
@@ -58,21 +57,32 @@ func Serve(t testing.TB, model *spec.Application, o Options) *httptest.Server {
 	if o.Found == nil {
 		o.Found = replicas(o.Units)
 	}
-	app, err := manager.New(model, manager.Options{
+	apps, err := manager.NewLearner(model, manager.Options{
 		Containers: o.Found, Passwords: o.Passwords, TLS: o.UnitTLS, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(app.Close)
+	t.Cleanup(apps.Close)
 	gate, err := access.New(o.Access)
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := api.New(app, api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler), Certificates: o.Certificates})
+	handler, err := api.New(apps.Current(), api.Options{Access: gate, Version: "1", Logger: slog.New(slog.DiscardHandler), Certificates: o.Certificates})
 	if err != nil {
 		t.Fatal(err)
 	}
+	learned := make(chan error, 1)
+	go func() {
+		learned <- apps.Run(t.Context(), func(next func() (*manager.App, error)) error {
+			return handler.Replace(func() (api.Application, error) { return next() })
+		})
+	}()
+	t.Cleanup(func() {
+		if err := <-learned; err != nil {
+			t.Error(err)
+		}
+	})
 	server := httptest.NewUnstartedServer(handler)
 	if o.Listen != nil {
 		server.Listener.Close()

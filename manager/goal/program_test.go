@@ -26,8 +26,10 @@ func programs() goal.Model {
 	}
 	return goal.Model{
 		Elements: []plan.Element{
-			{Name: "queue", Protocol: protocol.Container()}, program("queue/broker", "queue"),
-			{Name: "web", Protocol: protocol.Container()}, program("web/app", "web", "queue/broker"), program("web/helper", "web"), program("web/once", "web"),
+			{Name: "queue", Protocol: protocol.Container()},
+			program("queue/broker", "queue"),
+			{Name: "web", Protocol: protocol.Container()},
+			program("web/app", "web", "queue/broker"), program("web/helper", "web"), program("web/once", "web"),
 		},
 		Node:     map[string]string{"web/app": "web", "web/helper": "web", "web/once": "web", "queue/broker": "queue"},
 		Policies: map[string]goal.Policy{},

@@ -103,8 +103,8 @@ func (k *Keeper) Set(ctx context.Context, ask Ask, now time.Time) (Status, error
 		if before != nil {
 			k.opts.merge(next, before, ask)
 		}
-		last, _ := k.evaluated.get()
-		return k.opts.Model.WithRunning(next, last.observed), nil
+		observed, _ := k.opts.Observe()
+		return k.opts.Model.WithRunning(next, observed), nil
 	})
 }
 

@@ -35,7 +35,7 @@ func (app) App(context.Context, manager.Detail) rest.App {
 		}}},
 		Components: []rest.Component{{
 			Name: "api", Node: "backend", Lacks: make([]rest.Lack, 2),
-			Replicas: []rest.ComponentReplica{{State: "running"}, {State: "unknown"}},
+			Replicas: []rest.ComponentReplica{{State: "running", Failing: &wire.Failing{Why: "no answer"}}, {State: "unknown"}},
 		}, {
 			Name: "load", Node: "backend", Task: &goal.TaskStatus{Indexes: []goal.TaskIndex{
 				{Phase: goal.TaskCompleted, Attempts: 1}, {Phase: goal.TaskFailed, Attempts: 4}, {Phase: goal.TaskCompleted, Attempts: 2}, {Phase: goal.TaskWaiting},
@@ -102,6 +102,7 @@ func TestMetricsSayHowTheApplicationStandsAndWhatHappened(t *testing.T) {
 		`toskose_component_replicas{component="api",node="backend",state="running"} 1`,
 		`toskose_component_replicas{component="api",node="backend",state="unknown"} 1`,
 		`toskose_component_lacks{component="api",node="backend"} 2`,
+		`toskose_component_failing{component="api",node="backend"} 1`,
 		`toskose_task_indexes{component="load",node="backend",phase="completed"} 2`,
 		`toskose_task_indexes{component="load",node="backend",phase="retrying"} 0`,
 		`toskose_task_attempts{component="load",node="backend"} 7`,

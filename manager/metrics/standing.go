@@ -25,6 +25,8 @@ var (
 		"Replicas of a component by its state; unknown where its unit does not answer.", []string{"node", "component", "state"}, nil)
 	lacking = prometheus.NewDesc("toskose_component_lacks",
 		"How much a component requires in its state that nothing offers.", []string{"node", "component"}, nil)
+	failing = prometheus.NewDesc("toskose_component_failing",
+		"Replicas on which a component runs and fails its liveness checks.", []string{"node", "component"}, nil)
 	taskIndexes = prometheus.NewDesc("toskose_task_indexes",
 		"Indexes of a task by their phase: waiting, running, retrying, completed or failed.", []string{"node", "component", "phase"}, nil)
 	taskAttempts = prometheus.NewDesc("toskose_task_attempts", "Attempts at the indexes of a task that have begun, the last ones of each.", []string{"node", "component"}, nil)
@@ -47,7 +49,7 @@ const (
 // Describe sends all descriptions.
 func (s standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		replicas, components, lacking, taskIndexes, taskAttempts, goalWanted, goalReached, goalDone, goalActing, goalBlocked, goalHeld, goalLacking,
+		replicas, components, lacking, failing, taskIndexes, taskAttempts, goalWanted, goalReached, goalDone, goalActing, goalBlocked, goalHeld, goalLacking,
 	} {
 		ch <- d
 	}
@@ -81,6 +83,7 @@ func (s standing) Collect(ch chan<- prometheus.Metric) {
 			gauge(components, number, c.Node, c.Name, state)
 		}
 		gauge(lacking, len(c.Lacks), c.Node, c.Name)
+		gauge(failing, failingReplicas(c), c.Node, c.Name)
 		if c.Task == nil {
 			continue
 		}
@@ -119,4 +122,13 @@ func number(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+func failingReplicas(c *rest.Component) (n int) {
+	for i := range c.Replicas {
+		if c.Replicas[i].Failing != nil {
+			n++
+		}
+	}
+	return n
 }

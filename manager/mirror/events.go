@@ -38,7 +38,8 @@ type Event struct {
 	State     string          `json:"state,omitempty"`
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
-	Task      json.RawMessage `json:"task,omitempty"` // of an EventTask: a goal.TaskStatus
+	Failing   *wire.Failing   `json:"failing,omitempty"` // the component fails its liveness checks
+	Task      json.RawMessage `json:"task,omitempty"`    // of an EventTask: a goal.TaskStatus
 
 	More bool `json:"-"` // further events with this ID follow
 }

@@ -182,6 +182,7 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 			next.fold(e)
 			published := next.event(string(e.Kind))
 			published.Time, published.Seq, published.Component, published.State, published.Why = e.Time, e.Seq, e.Component, e.State, e.Why
+			published.Failing = e.Failing
 			if e.Execution != nil {
 				published.Execution = e.Execution.Brief()
 			}
@@ -270,7 +271,7 @@ func (r *Replica) states() []Event {
 	for i, c := range r.Components {
 		events[i] = r.event(EventState)
 		e := &events[i]
-		e.Time, e.Component, e.State, e.Why, e.Seq = c.Since, c.Component, c.State, c.Why, c.Seq
+		e.Time, e.Component, e.State, e.Why, e.Seq, e.Failing = c.Since, c.Component, c.State, c.Why, c.Seq, c.Failing
 	}
 	return events
 }

@@ -94,6 +94,7 @@ type ComponentReplica struct {
 	Last      string         `json:"last,omitempty"`      // its last known state
 	Heard     time.Time      `json:"heard,omitzero"`      // when that state was reported
 	Untouched bool           `json:"untouched,omitempty"` // no operation has run on it in this container
+	Failing   *wire.Failing  `json:"failing,omitempty"`   // since when it fails its liveness checks, and why
 	Outdated  bool           `json:"outdated,omitempty"`  // its application version differs from the manager's; it is not operated
 
 	// Blocked are the operations that the protocol allows but that have unmet requirements.

@@ -76,7 +76,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) rest.C
 	r.Lacks = l.rules.unmetNow(l.settled, l.of(at), c.Name())
 	r.Degraded = len(r.Lacks) > 0
 	r.Allowed, r.Blocked = l.allowed(c, at, known)
-	r.Untouched = known.Seq == 0
+	r.Untouched, r.Failing = known.Seq == 0, known.Failing
 	if x := known.Executing(); x != nil {
 		r.Executing = x.ID
 	}

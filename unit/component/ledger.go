@@ -245,7 +245,7 @@ func (l *ledger) component(name string) wire.Component {
 	s := l.statuses[name]
 	c := wire.Component{
 		Name: name, State: s.state, Since: s.since, Why: s.why, Seq: s.seq,
-		Allowed: l.allowed(name, s), Open: s.open(), Failing: s.failing,
+		Allowed: l.allowed(name, s), Open: s.open(), Completed: s.completed, Failing: s.failing,
 	}
 	for _, x := range s.recent {
 		if !x.Outcome.Done() {

@@ -1,9 +1,11 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/process"
@@ -68,6 +70,25 @@ func (s *Set) stopOrdinary(x *execution) executionResult {
 		end.reason = fmt.Sprintf("%s did not end within its stopwaitsecs, so the unit killed it", p.Namespec())
 	}
 	return end
+}
+
+// Programs describes the components in use that are programs, by name.
+func (l *ledger) Programs() []wire.ProgramComponent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.programs()
+}
+
+// programs is Programs for a caller that holds the lock.
+func (l *ledger) programs() []wire.ProgramComponent {
+	var all []wire.ProgramComponent
+	for name, life := range l.lifecycles {
+		if p := life.ordinary; p != nil {
+			all = append(all, wire.ProgramComponent{Component: name, Group: p.Config().Group, Autostart: p.Settings().Autostart})
+		}
+	}
+	slices.SortFunc(all, func(a, b wire.ProgramComponent) int { return cmp.Compare(a.Component, b.Component) })
+	return all
 }
 
 // Observe records the state of an ordinary program whenever it changes without an execution: when

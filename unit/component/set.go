@@ -205,7 +205,7 @@ func (s *Set) Hello(unit wire.Identity) (wire.Entry, error) {
 	if why := s.bootProblem(); why != "" {
 		return wire.Entry{}, wire.NewFault(wire.JournalUnavailable, why)
 	}
-	unit.Instance, unit.Seq = s.instance(), s.journal.Seq()
+	unit.Instance, unit.Seq, unit.Programs = s.instance(), s.journal.Seq(), s.programs()
 	inUse := map[string]componentStatus{}
 	for name := range s.lifecycles {
 		inUse[name] = s.statuses[name]

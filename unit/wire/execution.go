@@ -129,6 +129,7 @@ type Component struct {
 	Why       string    `json:"why"`                 // a sentence: why it is in this state
 	Allowed   []string  `json:"allowed"`             // operations ("interface.operation") that the protocol allows now
 	Open      bool      `json:"open"`                // processes of a start are alive
+	Completed bool      `json:"completed,omitempty"` // it is a program that has ended as its exitcodes expect
 	Failing   *Failing  `json:"failing,omitempty"`   // it runs, but is not live
 	Executing string    `json:"executing,omitempty"` // id of the running execution
 	Seq       uint64    `json:"seq"`                 // its last journal entry

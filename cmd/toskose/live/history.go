@@ -28,9 +28,6 @@ replica and result. They are read from the journals of the existing containers.`
 		Example: "  toskose history --dir thinking-toskosed\n  toskose history --dir thinking-toskosed api/push_default --limit 5\n  toskose history --dir thinking-toskosed api --outcome failed -o json\n  toskose history --dir pipeline-toskosed import --index 2 --printed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				q.Component, q.Operation, _ = strings.Cut(args[0], "/")
-			}
 			if cmd.Flags().Changed("index") {
 				q.Index = &index
 			}
@@ -38,6 +35,16 @@ replica and result. They are read from the journals of the existing containers.`
 				return cli.Misuse(fmt.Errorf("--limit %d is not a number of executions", q.Limit))
 			}
 			return s.Ask(func(c *client.Client) error {
+				if len(args) > 0 {
+					q.Component = args[0]
+				}
+				if strings.Contains(q.Component, "/") {
+					app, err := c.App(cmd.Context())
+					if err != nil {
+						return err
+					}
+					q.Component, q.Operation = splitOperation(app, args[0])
+				}
 				q.Output = printed || s.output == cli.FormJSON
 				h, err := c.History(cmd.Context(), q)
 				if err != nil {
@@ -61,6 +68,20 @@ replica and result. They are read from the journals of the existing containers.`
 	cmd.Flags().StringVar(&q.Outcome, "outcome", "", "only executions with this outcome: succeeded, failed, cancelled, timeout, lost or running")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions([]string{"succeeded", "failed", "cancelled", "timeout", "lost", "running"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
+}
+
+// splitOperation returns the component and the operation, or "", of COMPONENT[/OPERATION]: names of programs have a slash.
+func splitOperation(app client.App, text string) (component, operation string) {
+	for _, c := range app.Components {
+		rest, is := strings.CutPrefix(text, c.Name)
+		if is && (rest == "" || rest[0] == '/') && len(c.Name) > len(component) {
+			component, operation = c.Name, strings.TrimPrefix(rest, "/")
+		}
+	}
+	if component == "" {
+		component, operation, _ = strings.Cut(text, "/")
+	}
+	return component, operation
 }
 
 // printHistory prints a line for each run of an execution and, if requested, the end of its

@@ -73,7 +73,10 @@ func printComponents(w io.Writer, app client.App) {
 			if !r.Since.IsZero() {
 				since = r.Since.UTC().Format(time.RFC3339)
 			}
-			why := cmp.Or(r.Problem, r.Why)
+			state, why := r.State, cmp.Or(r.Problem, r.Why)
+			if f := r.Failing; f != nil {
+				state, why = fmt.Sprintf("%s, failing since %s", r.State, f.Since.UTC().Format(time.RFC3339)), f.Why
+			}
 			if c.Task != nil && r.Problem == "" {
 				why = counted(c.Task, time.Now())
 			}
@@ -87,7 +90,7 @@ func printComponents(w io.Writer, app client.App) {
 			if r.Outdated {
 				why = "outdated, not operated: " + why
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, r.State, since, visible.Text(why))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Node, c.Name, r.Address, state, since, visible.Text(why))
 		}
 	}
 	for _, n := range app.Nodes {

@@ -48,6 +48,7 @@ function troubles(c) {
   const hold = state.goal?.holds?.[c.name];
   const all = [
     ...new Set([...lackTexts(c.lacks || []), ...some(c.replicas.filter(r => r.problem), r => r.problem.includes(r.address) ? r.problem : r.address + ': ' + r.problem),
+      ...some(c.replicas.filter(r => r.failing), r => `${r.address} fails its liveness checks since ${whenOf(r.failing.since)}: ${r.failing.why}`),
       ...some(c.replicas.filter(r => r.outdated), r => r.address + ' is of another version of the application'),
       ...failedOf(c.name).map(obstacleText)]),
   ];
@@ -83,6 +84,7 @@ async function resume(c) {
 // protocol draws the states, with that of each replica filled.
 function protocol(c) {
   const d = state.drawing.protocols[c.name];
+  if (!d) return null; // it has just been learned
   const there = counted(c.replicas);
   const key = [...there].flat().join();
   return memo('protocol', [d, key], () => h('div', {class: 'diagram', tabindex: '0', role: 'img', 'aria-label': `Protocol: ${d.states.map(s => s.name).join(', ')}; now ${[...there.keys()].join(', ')}`},

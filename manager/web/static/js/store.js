@@ -1,4 +1,4 @@
-// What the page knows: the drawing, which does not change; nodes and components, as the
+// What the page knows: the drawing, which changes with the components of attached nodes; nodes and components, as the
 // manager has them; the goal. Events change it at once, and answers put it right.
 
 import {get, Problem, sessionKey} from './api.js';
@@ -164,7 +164,17 @@ export function soon(name, f, ms) {
 
 async function readStates() {
   if (!state.session) return;
-  try { takeNodes(await get('/node')); } catch (err) { lost(err); }
+  try {
+    const nodes = await get('/node');
+    if (state.drawing && !draws(nodes)) state.drawing = await get('/app/drawing');
+    takeNodes(nodes);
+  } catch (err) { lost(err); }
+}
+
+// draws reports whether the drawing has exactly the components of these nodes. Those of attached nodes change.
+function draws(nodes) {
+  const names = nodes.flatMap(n => (n.components || []).map(c => c.name));
+  return names.length === Object.keys(state.drawing.protocols).length && names.every(name => state.drawing.protocols[name]);
 }
 
 function takeNodes(nodes) {

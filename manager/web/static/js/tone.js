@@ -6,7 +6,7 @@ import {state} from './store.js';
 export function toneOf(c) {
   if (!c) return 'idle';
   if (c.replicas.some(r => r.executing)) return 'busy';
-  if (c.state === 'unknown' || c.replicas.some(r => r.problem)) return 'bad';
+  if (c.state === 'unknown' || c.replicas.some(r => r.problem || r.failing)) return 'bad';
   if (c.lacks?.length || c.state === 'mixed' || c.replicas.some(r => r.outdated) || state.goal?.holds?.[c.name]) return 'warn';
   if (c.task?.phase === 'retrying') return 'warn';
   if (c.task?.phase === 'failed' || failedOf(c.name).length) return 'bad';
