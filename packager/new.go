@@ -33,7 +33,7 @@ func TargetOf(app *spec.Application) config.Target {
 	name, _ := projectName(app.Name)
 	target := config.Target{App: name}
 	for _, n := range app.Nodes {
-		target.Nodes = append(target.Nodes, config.TargetNode{Name: n.Name, Toskosed: hosts(app, n.Name), Built: isBuilt(n), Ports: n.Ports})
+		target.Nodes = append(target.Nodes, config.TargetNode{Name: n.Name, Toskosed: hosts(app, n.Name), Built: isBuilt(n), Ports: n.Ports, Env: slices.Sorted(maps.Keys(n.Env))})
 	}
 	for _, v := range app.Volumes {
 		target.Volumes = append(target.Volumes, v.Name)

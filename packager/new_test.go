@@ -367,7 +367,7 @@ func TestImagesOfDockerfilesAreBuiltFromTheArchive(t *testing.T) {
 	}
 	for yml, want := range map[string]string{
 		"nodes: {backend: {docker: {base_tag: '1'}}}":    "nodes.backend.docker.base_tag needs a base_image",
-		"nodes: {store: {docker: {base_image: other}}}":  "only its alias, ports, deploy, and name, tag and registry_password of docker can be set",
+		"nodes: {store: {docker: {base_image: other}}}":  "only its alias, ports, deploy, compose, kubernetes, and name, tag and registry_password of docker can be set",
 		"nodes: {store: {port: 9000}}":                   "the container hosts no components",
 		"nodes: {frontend: {docker: {name: bad name!}}}": "is not an image name",
 	} {

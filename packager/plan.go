@@ -89,7 +89,9 @@ type Service struct {
 	UnitPasswd string   // name of the secret with the unit's or the manager's password
 	IsManager  bool
 	IsToskosed bool
-	Job        *Job `json:",omitempty"` // the job after which it exits; nil: it does not exit
+	Compose    config.Fragment `json:",omitzero"`  // further keys in the Compose files
+	Patch      config.Fragment `json:",omitzero"`  // of the workload on Kubernetes
+	Job        *Job            `json:",omitempty"` // the job after which it exits; nil: it does not exit
 }
 
 // Job is the Task that a container runs without the manager.

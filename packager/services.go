@@ -17,7 +17,7 @@ import (
 func (p *planner) node(n *spec.Node, aliases []string) {
 	s := Service{
 		Name: n.Name, Image: n.Image.Name, Aliases: aliases, Env: map[string]string{},
-		Deploy: p.plan.Config.Nodes[n.Name].Deploy,
+		Deploy: p.plan.Config.Nodes[n.Name].Deploy, Compose: p.plan.Config.Nodes[n.Name].Compose, Patch: p.plan.Config.Nodes[n.Name].Kubernetes.Patch,
 	}
 	maps.Copy(s.Env, n.Env)
 	secrets := p.secretVariables(&s)

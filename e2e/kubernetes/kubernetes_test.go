@@ -204,7 +204,7 @@ func TestEveryWordArrives(t *testing.T) {
 		}
 	}
 	backend := get[*appsv1.Deployment](t, all, "Deployment/backend")
-	if diff := cmp.Diff(map[string]string{"team": "shop", "price": "$5"}, backend.Annotations); diff != "" {
+	if diff := cmp.Diff(map[string]string{"team": "shop", "price": "$5", "note": "yes"}, backend.Annotations); diff != "" {
 		t.Error(diff)
 	}
 	if w := strings.Join(kubernetes.Warnings(p, defaults()), "\n"); !strings.Contains(w, `deploy.labels is lost on Kubernetes: "no annotation" cannot be the name of an annotation`) {
@@ -640,5 +640,55 @@ func TestAnExternalVolumeHasTheNameOfAClaim(t *testing.T) {
 		if got != want {
 			t.Errorf("error %q, want %q", got, want)
 		}
+	}
+}
+
+func TestAPatchAddsAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	patched := func(text string) (*packager.Plan, error) {
+		p := plan(t, sample.App(), config.Config{Nodes: map[string]config.Node{"backend": {Kubernetes: config.Kubernetes{Patch: sample.Fragment(text)}}}})
+		_, err := kubernetes.Target(defaults())(p, output.Secrets{})
+		return p, err
+	}
+	p, err := patched(`{metadata: {annotations: {note: "1"}}, spec: {minReadySeconds: 5, template: {spec: {shareProcessNamespace: false, volumes: [{name: scratch, emptyDir: {}}],
+  initContainers: [{name: prepare, image: busybox, command: ["true"]}],
+  containers: [{name: log, image: busybox}, {name: backend, imagePullPolicy: IfNotPresent, resources: {limits: {cpu: 500m}}, volumeMounts: [{name: scratch, mountPath: /scratch}],
+    env: [{name: EXTRA, value: "1"}]}]}}}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := get[*appsv1.Deployment](t, built(t, packaged(t, p, defaults(), false)), "Deployment/backend")
+	pod := d.Spec.Template.Spec
+	c := pod.Containers[0]
+	if d.Annotations["note"] != "1" || d.Spec.MinReadySeconds != 5 || pod.ShareProcessNamespace == nil || len(pod.InitContainers) != 1 || len(pod.Containers) != 2 || pod.Containers[1].Name != "log" {
+		t.Errorf("the workload is %+v", d)
+	}
+	if c.Name != "backend" || c.Resources.Limits.Cpu().String() != "500m" || !slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.Name == "EXTRA" && v.Value == "1" }) ||
+		!slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/scratch" }) || c.LivenessProbe == nil {
+		t.Errorf("the container is %+v", c)
+	}
+	const at = "nodes.backend.kubernetes.patch."
+	for text, want := range map[string]string{
+		"{spec: {replicas: 3}}":                     `toskose.yml:1:51: ` + at + `spec.replicas: Toskose sets it to "1", which a patch cannot change; deploy.replicas of the container does`,
+		"{metadata: {name: x}}":                     at + `metadata.name: Toskose sets it to "backend"`,
+		"{kind: Pod}":                               at + `kind: Toskose sets it to "Deployment"`,
+		"{spec: {selector: {matchLabels: {a: b}}}}": at + "spec.selector: cannot be set: Toskose selects the pods by its own labels",
+		"{spec: {template: {spec: {containers: [{name: backend, image: x}]}}}}":                                       at + `spec.template.spec.containers.backend.image: Toskose sets it to "`,
+		"{spec: {template: {spec: {containers: [{name: backend, command: [x]}]}}}}":                                   at + "spec.template.spec.containers.backend.command: cannot be set: the image's entrypoint",
+		"{spec: {template: {spec: {containers: [{name: web, tty: true}]}}}}":                                          at + `spec.template.spec.containers.web: there is no such container: it is called "backend"; another one needs an image`,
+		"{spec: {template: {spec: {containers: [{image: x}]}}}}":                                                      at + "spec.template.spec.containers: an item needs name",
+		"{spec: {template: {spec: {containers: [{name: backend, env: [{name: MODE, value: x}]}]}}}}":                  at + `spec.template.spec.containers.backend.env.MODE.value: Toskose sets it to "yes"`,
+		"{spec: {template: {spec: {containers: [{name: backend, env: [{name: TOSKOSE_X, value: x}]}]}}}}":             at + "spec.template.spec.containers.backend.env.TOSKOSE_X: the name is reserved for the unit",
+		"{spec: {template: {spec: {containers: [{name: backend, volumeMounts: [{name: x, mountPath: /toskose}]}]}}}}": at + `spec.template.spec.containers.backend.volumeMounts./toskose: "/toskose" would hide files`,
+		"{spec: {template: {spec: {volumes: [{name: documents, emptyDir: {medium: Memory}}]}}}}":                      at + "spec.template.spec.volumes.documents: Toskose sets this volume",
+		"{spec: {template: {spec: {$patch: delete}}}}":                                                                at + "spec.template.spec.$patch: directives of patches are not supported",
+	} {
+		if _, err := patched(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	both := plan(t, sample.App(), config.Config{Nodes: map[string]config.Node{"store": {Compose: sample.Fragment("{cap_add: [A]}")}}})
+	if want := `container "store": compose in toskose.yml is lost on Kubernetes, where kubernetes.patch adds to the workload`; !slices.Contains(kubernetes.Warnings(both, defaults()), want) {
+		t.Errorf("it warns %q", kubernetes.Warnings(both, defaults()))
 	}
 }

@@ -184,6 +184,11 @@ func Everything() (*spec.Application, config.Config) {
 					Labels: map[string]string{"team": "shop", "price": "$5", "no annotation": "x"},
 				},
 				CoredumpMark: ptr(false), MaxUnavailable: 2,
+				Compose: Fragment(`{cap_add: [NET_ADMIN], tmpfs: /scratch, ulimits: {nofile: {soft: 1024, hard: 2048}}, sysctls: {net.core.somaxconn: 1024},
+  extra_hosts: ["db:10.0.0.7"], environment: [EXTRA=$5 more], labels: {tier: back}, init: true, hostname: "yes"}`),
+				Kubernetes: config.Kubernetes{Patch: Fragment(`{metadata: {annotations: {note: "yes"}}, spec: {template: {spec: {
+  priorityClassName: high, hostAliases: [{ip: 10.0.0.7, hostnames: [db]}], volumes: [{name: scratch, emptyDir: {medium: Memory}}],
+  containers: [{name: backend, env: [{name: EXTRA, value: "$5"}], volumeMounts: [{name: scratch, mountPath: /scratch}]}, {name: log, image: "busybox:1.36"}]}}}}`)},
 				Components: map[string]config.Component{"api": {
 					Readiness: config.Readiness{TCP: "8000", HTTP: "http://127.0.0.1:8000/ok", Command: "./check", Log: "ready", Notify: true, Timeout: "2m", Interval: "1s"},
 					Liveness: config.Liveness{
@@ -204,6 +209,15 @@ func Everything() (*spec.Application, config.Config) {
 		},
 		Secrets: []string{"api.key", "api.salt", "backend.DB_PASSWORD", "My.Queue_.QUEUE_PASSWORD"},
 	}
+}
+
+// Fragment returns a fragment of a manifest. It panics if the text is not YAML.
+func Fragment(text string) config.Fragment {
+	cfg, err := config.Parse("toskose.yml", []byte("nodes: {x: {kubernetes: {patch: "+text+"}}}")).Check(nil)
+	if err != nil {
+		panic(err)
+	}
+	return cfg.Nodes["x"].Kubernetes.Patch
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/output"
 	"github.com/toskose/toskose/spec"
 )
@@ -106,6 +107,7 @@ type service struct {
 	CapDrop     []string         `yaml:"cap_drop,flow,omitempty"`
 	Security    []string         `yaml:"security_opt,flow,omitempty"`
 	Deploy      *deploy          `yaml:"deploy,omitempty"`
+	more        config.Fragment  // further keys, none of which is set above
 }
 
 type port struct {
@@ -160,7 +162,7 @@ type Text = text
 func (t text) MarshalYAML() (any, error) {
 	return &yaml.Node{
 		Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle,
-		Value: strings.ReplaceAll(string(t), "$", "$$"),
+		Value: withoutVariables(string(t)),
 	}, nil
 }
 
@@ -213,6 +215,7 @@ func forSwarm(plan *packager.Plan, opts Options, secrets output.Secrets) file {
 	for _, s := range plan.Services {
 		service := swarmService(s, opts, names)
 		service.Labels = labelsOf(plan, s)
+		service.addFragment(s.Compose)
 		if s.IsManager && others != "" {
 			service.Environment["TOSKOSE_DISCOVERY_NAMES"] = text(others)
 		}

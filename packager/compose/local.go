@@ -37,6 +37,9 @@ func SwarmWarnings(plan *packager.Plan) []string {
 		all = append(all, fmt.Sprintf("manager.bind: a Swarm publishes at all addresses, and not at %s only", bind))
 	}
 	for _, s := range plan.Services {
+		for _, key := range ignoredBySwarm(s.Compose) {
+			all = append(all, fmt.Sprintf("container %q: compose.%s is lost on a Swarm, which ignores it", s.Name, key))
+		}
 		for _, b := range s.Binds {
 			if b.Relabel != "" {
 				all = append(all, fmt.Sprintf("container %q: the mode %s of %q is lost on a Swarm, which does not change SELinux labels", s.Name, b.Relabel, b.Host))

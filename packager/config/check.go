@@ -47,6 +47,7 @@ func (d *decoder) check(cfg Config, target *Target) {
 		d.atLeastOne(path+".max_unavailable", n.MaxUnavailable)
 		d.checkPorts(path+".ports", n.Ports)
 		d.checkDeploy(path+".deploy", n.Deploy)
+		d.checkCompose(path+".compose", n, target.node(name), cfg.Secrets)
 		d.checkComponents(path+".components", name, n.Components, target)
 		d.unique(path, "port", n.Port, ports)
 		alias := n.Alias
@@ -100,10 +101,11 @@ func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 	}
 	t := target.Nodes[i]
 	if !t.Toskosed {
-		alone, can := Node{Alias: n.Alias, Ports: n.Ports, Deploy: n.Deploy}, "its alias, ports and deploy"
+		alone := Node{Alias: n.Alias, Ports: n.Ports, Deploy: n.Deploy, Compose: n.Compose, Kubernetes: n.Kubernetes}
+		can := "its alias, ports, deploy, compose and kubernetes"
 		if t.Built {
 			alone.Docker = Docker{Name: n.Docker.Name, Tag: n.Docker.Tag, RegistryPassword: n.Docker.RegistryPassword}
-			can = "its alias, ports, deploy, and name, tag and registry_password of docker"
+			can = "its alias, ports, deploy, compose, kubernetes, and name, tag and registry_password of docker"
 		}
 		if !reflect.DeepEqual(alone, n) {
 			d.reportAt(path, "the container hosts no components, so it has no unit; only %s can be set", can)

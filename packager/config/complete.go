@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,6 +62,18 @@ type TargetNode struct {
 	Toskosed bool // it hosts components, so it has a unit
 	Built    bool // its image is built from a Dockerfile of the archive
 	Ports    []spec.Port
+	Env      []string // names of variables that the application sets
+}
+
+// node returns a container of the application, or nil if it is not known.
+func (t *Target) node(name string) *TargetNode {
+	if t == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(t.Nodes, func(n TargetNode) bool { return n.Name == name }); i >= 0 {
+		return &t.Nodes[i]
+	}
+	return nil
 }
 
 // Complete sets the defaults of a configuration that was checked for the same target. It does

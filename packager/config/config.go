@@ -21,8 +21,8 @@ type Config struct {
 	Secrets []string `yaml:"secrets,omitempty" json:"secrets,omitempty"`
 }
 
-// Node configures the unit and the image of a toskosed node. A standalone node has only an Alias, Ports
-// and Deploy, and Docker if its image is built from the archive.
+// Node configures the unit and the image of a toskosed node. A standalone node has only an Alias, Ports,
+// Deploy, Compose and Kubernetes, and Docker if its image is built from the archive.
 type Node struct {
 	Alias    string `yaml:"alias,omitempty" json:"alias,omitempty"` // its name on the network; default: the node's
 	Port     int    `yaml:"port,omitempty" json:"port,omitempty"`   // of the unit's API; default: from 9001 on
@@ -38,7 +38,10 @@ type Node struct {
 	// Ports are the published ports, instead of those that the application publishes: [ADDRESS:]HOST:CONTAINER[/PROTOCOL].
 	Ports Ports `yaml:"ports,omitempty" json:"ports,omitzero"`
 	// Job reports whether the container runs its only Task without the manager and then exits.
-	Job        bool                 `yaml:"job,omitempty" json:"job,omitempty"`
+	Job bool `yaml:"job,omitempty" json:"job,omitempty"`
+	// Compose has further keys of the service in the Compose files.
+	Compose    Fragment             `yaml:"compose,omitempty" json:"compose,omitzero"`
+	Kubernetes Kubernetes           `yaml:"kubernetes,omitempty" json:"kubernetes,omitzero"`
 	Docker     Docker               `yaml:"docker,omitempty" json:"docker,omitzero"`
 	Deploy     Deploy               `yaml:"deploy,omitempty" json:"deploy,omitzero"`
 	Components map[string]Component `yaml:"components,omitempty" json:"components,omitempty"`

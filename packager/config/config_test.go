@@ -19,7 +19,7 @@ func target() config.Target {
 		Nodes: []config.TargetNode{
 			{Name: "backend", Toskosed: true, Ports: []spec.Port{{Container: 9001, Protocol: "tcp"}, {Container: 8000, Host: 8080, Protocol: "tcp"}}},
 			{Name: "frontend", Toskosed: true},
-			{Name: "store"},
+			{Name: "store", Env: []string{"MODE", "TOKEN"}},
 		},
 		Components: map[string]config.TargetComponent{
 			"api": {
@@ -74,7 +74,7 @@ toskose.yml:4:30: manager.alias: "x" is already taken by nodes.backend`,
 		"nodes that are not there, or have no unit": {
 			"nodes:\n  backnd: {}\n  store: {alias: db, port: 9001}\n",
 			`toskose.yml:2:3: nodes.backnd: the application has no container of this name; did you mean "backend"?
-toskose.yml:3:3: nodes.store: the container hosts no components, so it has no unit; only its alias, ports and deploy can be set`,
+toskose.yml:3:3: nodes.store: the container hosts no components, so it has no unit; only its alias, ports, deploy, compose and kubernetes can be set`,
 		},
 		"published ports": {
 			"nodes:\n  store:\n    ports:\n    - '80'\n    - '80:x'\n    - '127.0.0.1:0:80'\n    - '::1:80:80'\n    - '80:80/sctp'\n    - '1.2.3.4:80:80'\n    - '0.0.0.0:80:81'\n    - '[::1]:80:80'\n  backend: {ports: ['1:9007'], port: 9007}\nmanager: {port: 80}\n",
@@ -91,6 +91,43 @@ toskose.yml:13:17: manager.port: 80 is a port that the application publishes`,
 			"allow_host: [/srv, ./srv]\nvolumes: {data: {driver_opts: {o: 'rw,bind', device: srv}}}\n",
 			`toskose.yml:1:20: allow_host.1: "./srv" is not an absolute path
 toskose.yml:2:46: volumes.data.driver_opts.device: "srv" is not an absolute path: no folder of the host is known that it could be relative to`,
+		},
+		"keys of a service in Compose files": {
+			`nodes:
+  store:
+    compose:
+      image: x
+      cap_ad: [A]
+      networks: {x: null}
+      environment: {MODE: x, TOSKOSE_X: 1, FREE: null, TOKEN_FILE: /x, LIST: [a]}
+      labels: [io.toskose.app=x, team=y]
+      env_file: [/etc/x, ./y]
+      tmpfs: /toskose/state:size=1m
+      user: root
+    deploy: {labels: {team: x}}
+  backend:
+    compose: {user: root, environment: [A, =b], init: true}
+  frontend: {compose: [a], kubernetes: {patch: 1, path: {}}}
+secrets: [store.TOKEN]
+`,
+			`toskose.yml:4:7: nodes.store.compose.image: cannot be set: Toskose sets it: see docker
+toskose.yml:5:7: nodes.store.compose.cap_ad: unknown key of a service in Compose 3.7; did you mean "cap_add"?
+toskose.yml:6:7: nodes.store.compose.networks: cannot be set: all containers share the network that Toskose sets
+toskose.yml:7:21: nodes.store.compose.environment.MODE: MODE is set by the application
+toskose.yml:7:30: nodes.store.compose.environment.TOSKOSE_X: TOSKOSE_X: the name is reserved for the unit
+toskose.yml:7:44: nodes.store.compose.environment.FREE: FREE has no value: Toskose does not take variables from the environment of Compose
+toskose.yml:7:56: nodes.store.compose.environment.TOKEN_FILE: TOKEN_FILE is set by the application
+toskose.yml:7:72: nodes.store.compose.environment.LIST: must be text, not a list
+toskose.yml:8:16: nodes.store.compose.labels.0: io.toskose.app is a label that Toskose or Docker sets
+toskose.yml:8:34: nodes.store.compose.labels.1: team is also in deploy.labels
+toskose.yml:9:26: nodes.store.compose.env_file.1: "./y" is not an absolute path: Compose would look for it in the packaged folder
+toskose.yml:10:7: nodes.store.compose.tmpfs: "/toskose/state" would hide files of Toskose
+toskose.yml:14:15: nodes.backend.compose.user: cannot be set: the image's user runs the unit; user of a component sets that of its operations
+toskose.yml:14:41: nodes.backend.compose.environment.0: A has no value: Toskose does not take variables from the environment of Compose
+toskose.yml:14:44: nodes.backend.compose.environment.1: has no name
+toskose.yml:15:23: nodes.frontend.compose: must be a mapping, not a list
+toskose.yml:15:48: nodes.frontend.kubernetes.patch: must be a mapping, not the value 1
+toskose.yml:15:51: nodes.frontend.kubernetes.path: unknown key; did you mean "patch"?`,
 		},
 		"external volumes": {
 			"volumes:\n  data: {name: x, driver: local}\n  other: {external: true, name: -x, driver: local, driver_opts: {type: nfs}}\n",
@@ -211,7 +248,7 @@ toskose.yml:16:17: manager.goal: "down" is not one of none, up`,
 toskose.yml:2:52: nodes.backend.components.api.readiness: must be a mapping or none, not text
 toskose.yml:5:25: nodes.frontend.components.lint.readiness: no operation of the component starts it
 toskose.yml:6:24: nodes.frontend.components.web.readiness: needs tcp, http, command, log or notify: the component has no port to be ready at
-toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias, ports and deploy can be set
+toskose.yml:7:3: nodes.store: the container hosts no components, so it has no unit; only its alias, ports, deploy, compose and kubernetes can be set
 toskose.yml:8:14: components.web: is configured by nodes.frontend.components.web, too`,
 		},
 		"log files": {
@@ -233,7 +270,7 @@ toskose.yml:7:64: nodes.backend.components.api.operations.Standard.start.logs.fi
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			to := target()
-			to.Volumes, to.Values = []string{"data"}, []string{"api.token"}
+			to.Volumes, to.Values = []string{"data"}, []string{"api.token", "store.TOKEN"}
 			_, err := config.Parse("toskose.yml", []byte(test.text)).Check(&to)
 			var problems config.Problems
 			if !errors.As(err, &problems) {
@@ -417,4 +454,24 @@ func FuzzDecodeGivesAProblemOrAConfiguration(f *testing.F) {
 			config.Complete(cfg, to)
 		}
 	})
+}
+
+func TestAFragmentHasLimits(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("{a: ", 50) + "1" + strings.Repeat("}", 50)
+	bomb := "a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c]\ne: [*d, *d, *d, *d]\n"
+	for name, text := range map[string]string{
+		"deep":  "nodes: {backend: {kubernetes: {patch: " + deep + "}}}",
+		"large": "nodes:\n  backend:\n    kubernetes:\n      patch:\n" + "        " + strings.ReplaceAll(strings.TrimSpace(bomb), "\n", "\n        ") + "\n",
+		"self":  "nodes: {backend: {kubernetes: {patch: &a {a: *a}}}}",
+	} {
+		_, err := config.Parse("toskose.yml", []byte(text)).Check(nil)
+		if err == nil || !strings.Contains(err.Error(), "nodes.backend.kubernetes.patch: has more than 5000 values, or is nested more than 40 levels deep") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := config.Parse("toskose.yml", []byte("nodes: {backend: {kubernetes: {patch: {<<: {a: b}}}}}")).Check(nil); err == nil ||
+		err.Error() != "toskose.yml:1:40: nodes.backend.kubernetes.patch.<<: merge keys are not supported here" {
+		t.Error(err)
+	}
 }

@@ -106,6 +106,12 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 		d.bad[path] = true
 		return
 	}
+	if f, ok := v.Addr().Interface().(*Fragment); ok {
+		if d.wants(n, yaml.MappingNode, path, "a mapping") {
+			*f = d.fragment(n, path)
+		}
+		return
+	}
 	switch v.Kind() {
 	case reflect.Struct:
 		d.structure(n, v, path)

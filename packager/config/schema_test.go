@@ -42,6 +42,10 @@ func keys(t reflect.Type, path string, into map[string]bool) {
 	if path != "" {
 		into[path] = true
 	}
+	if t == reflect.TypeFor[config.Fragment]() { // it takes any key
+		into[path+"/*"] = true
+		return
+	}
 	switch t.Kind() {
 	case reflect.Struct:
 		for i := range t.NumField() {

@@ -104,7 +104,7 @@ func (e *Engine) Ports(ctx context.Context, ports []Port) error {
 			ports[i].At = ""
 		}
 	}
-	return taken(ports, holders, e.isLocal(), func(p Port) bool { return free(p) || e.publishes(ctx, p) })
+	return taken(ports, holders, e.isLocal(), func(p Port) bool { return free(ctx, p) || e.publishes(ctx, p) })
 }
 
 // publishes reports whether a container of the application is configured to publish a port. Podman lists only the first one of

@@ -76,11 +76,11 @@ func TestAPortIsFreeUntilSomebodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := Port{Number: listener.Addr().(*net.TCPAddr).Port, Protocol: "tcp"}
-	if free(port) {
+	if free(t.Context(), port) {
 		t.Errorf("port %d is free while it is listened at", port.Number)
 	}
 	elsewhere := port
-	if elsewhere.At = "127.0.0.2"; !free(elsewhere) {
+	if elsewhere.At = "127.0.0.2"; !free(t.Context(), elsewhere) {
 		t.Errorf("port %d is taken at an address at which nobody listens", port.Number)
 	}
 	listener.Close()
@@ -88,7 +88,7 @@ func TestAPortIsFreeUntilSomebodyListens(t *testing.T) {
 		defer sixth.Close()
 		port := Port{Number: sixth.Addr().(*net.TCPAddr).Port, Protocol: "tcp"}
 		for at, want := range map[string]bool{"": false, "::": false, "::1": false, "127.0.0.1": true} {
-			if port.At = at; free(port) != want {
+			if port.At = at; free(t.Context(), port) != want {
 				t.Errorf("port %d, listened at by ::1, is free at %q: %v", port.Number, at, !want)
 			}
 		}
@@ -98,7 +98,7 @@ func TestAPortIsFreeUntilSomebodyListens(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer packets.Close()
-	if port := (Port{Number: packets.LocalAddr().(*net.UDPAddr).Port, Protocol: "udp"}); free(port) {
+	if port := (Port{Number: packets.LocalAddr().(*net.UDPAddr).Port, Protocol: "udp"}); free(t.Context(), port) {
 		t.Errorf("udp port %d is free while it is listened at", port.Number)
 	}
 }

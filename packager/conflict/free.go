@@ -10,14 +10,14 @@ import (
 )
 
 // free reports whether a port of this machine is free. It also returns true if this process may not bind the port.
-func free(p Port) bool {
+func free(ctx context.Context, p Port) bool {
 	if p.At == "" { // an engine publishes it at all addresses of both families
-		return freeAt("0.0.0.0", p) && freeAt("::", p)
+		return freeAt(ctx, "0.0.0.0", p) && freeAt(ctx, "::", p)
 	}
-	return freeAt(p.At, p)
+	return freeAt(ctx, p.At, p)
 }
 
-func freeAt(host string, p Port) bool {
+func freeAt(ctx context.Context, host string, p Port) bool {
 	address, family := net.JoinHostPort(host, strconv.Itoa(p.Number)), "4"
 	if at, err := netip.ParseAddr(host); err == nil && at.Is6() {
 		family = "6"
@@ -25,9 +25,9 @@ func freeAt(host string, p Port) bool {
 	var tried interface{ Close() error }
 	var err error
 	if p.Protocol == "udp" {
-		tried, err = (&net.ListenConfig{}).ListenPacket(context.Background(), "udp"+family, address)
+		tried, err = (&net.ListenConfig{}).ListenPacket(ctx, "udp"+family, address)
 	} else {
-		tried, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp"+family, address)
+		tried, err = (&net.ListenConfig{}).Listen(ctx, "tcp"+family, address)
 	}
 	if err != nil {
 		return !errors.Is(err, syscall.EADDRINUSE)

@@ -65,6 +65,13 @@ func (w *writer) job(s packager.Service, secrets output.Secrets) (object, error)
 	}
 	of := strings.Builder{}
 	of.Write(made.Data)
+	if !s.Patch.IsZero() {
+		changes, err := encode("the patch of "+s.Name, s.Patch.Node)
+		if err != nil {
+			return object{}, err
+		}
+		of.Write(changes.Data)
+	}
 	for _, secret := range s.Secrets {
 		fmt.Fprintf(&of, "%s %s\n", secret, secrets.Suffixes[secret])
 	}

@@ -89,6 +89,9 @@ func Warnings(plan *packager.Plan, opts Options) []string {
 			}
 		}
 		out = append(out, deployWarnings(s)...)
+		if !s.Compose.IsZero() && s.Patch.IsZero() {
+			warn("container %q: compose in toskose.yml is lost on Kubernetes, where kubernetes.patch adds to the workload", s.Name)
+		}
 		for _, p := range s.Ports {
 			if p.Bind != "" && !s.IsManager {
 				warn("container %q: the address of port %d (%s) is lost on Kubernetes: a Service publishes it", s.Name, p.Host, p.Bind)
@@ -207,6 +210,7 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 			return nil, err
 		}
 	}
+	var problems []error
 	for _, s := range w.plan.Services {
 		workload := w.workload(s)
 		if s.Job != nil {
@@ -215,13 +219,21 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 				return nil, err
 			}
 		}
-		documents := append([]any{workload}, w.services(s)...)
+		patched, err := w.patched(s, workload)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		documents := append([]any{patched}, w.services(s)...)
 		if s.UnitPort != 0 && !s.IsManager {
 			documents = append(documents, w.policy(s))
 		}
 		if err := add("node-"+w.names[s.Name], documents...); err != nil {
 			return nil, err
 		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
 	}
 	k, err := w.kustomization(files, secrets)
 	if err != nil {

@@ -185,7 +185,11 @@ func protocolOf(port map[string]any) string { return strings.ToLower(plain(port[
 // addPod adds the attributes whose changes replace a pod.
 func (c Container) addPod(template map[string]any, secrets map[string]Attribute) {
 	spec := entry[map[string]any](template, "spec")
-	for _, container := range list(spec, "containers") {
+	for i, container := range list(spec, "containers") {
+		if i > 0 { // of a patch
+			c.flatten("container "+plain(entry[any](container, "name")), container, replaces)
+			continue
+		}
 		c.set("image", plain(entry[any](container, "image")), replaces)
 		for _, v := range list(container, "env") {
 			value, ok := v["value"]
@@ -199,7 +203,12 @@ func (c Container) addPod(template map[string]any, secrets map[string]Attribute)
 			if m["readOnly"] == true {
 				source += ", ro"
 			}
-			c.set(fmt.Sprintf("mount %v", m["mountPath"]), source, replaces)
+			at := "mount " + plain(m["mountPath"])
+			c.set(at, source, replaces)
+			for _, key := range []string{"name", "mountPath", "readOnly"} {
+				delete(m, key)
+			}
+			c.flatten(at, m, replaces)
 		}
 		if ports := list(container, "ports"); len(ports) > 0 {
 			c.set("container.ports", numbers(ports, "containerPort"), replaces)

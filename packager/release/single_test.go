@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/internal/sample"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/config"
@@ -223,6 +224,21 @@ func singles() map[string]single {
 		"an external volume": {func(v *version) {
 			v.cfg.Volumes = map[string]config.Volume{"dbvolume": {External: true, Name: "theirs"}}
 		}, everywhere("volume dbvolume")},
+		"a key of Compose": {func(v *version) {
+			v.node("backend", func(n *config.Node) {
+				n.Compose = sample.Fragment("{cap_add: [NET_ADMIN], ulimits: {nproc: 4}, environment: {EXTRA: x}}")
+			})
+		}, map[release.Target][]string{
+			release.Compose: {`backend cap_add | ["NET_ADMIN"]`, "backend ulimits.nproc | 4", "backend env EXTRA | x"}, release.Swarm: {`backend cap_add | ["NET_ADMIN"]`},
+		}},
+		"a patch on Kubernetes": {func(v *version) {
+			v.node("backend", func(n *config.Node) {
+				n.Kubernetes.Patch = sample.Fragment("{spec: {template: {spec: {priorityClassName: high, containers: [{name: log, image: busybox}]}}}}")
+			})
+		}, map[release.Target][]string{release.Kubernetes: {"backend pod.priorityClassName | high", "backend container log.image | busybox"}}},
+		"a patch of a job": {func(v *version) {
+			v.node("toolbox", func(n *config.Node) { n.Kubernetes.Patch = sample.Fragment("{metadata: {annotations: {a: b}}}") })
+		}, map[release.Target][]string{release.Kubernetes: {"toolbox job"}}},
 		"encryption": {func(v *version) { v.compose.Encrypted = true }, nil},
 	}
 }

@@ -1,0 +1,63 @@
+package compose
+
+import (
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/packager/config"
+)
+
+// addFragment adds the keys of `compose` in toskose.yml, which package config has checked.
+func (s *service) addFragment(more config.Fragment) {
+	s.more = more
+	for name, v := range config.Pairs(more.Get("environment")) {
+		if v != nil {
+			s.Environment[name] = text(*v)
+		}
+	}
+	for name, v := range config.Pairs(more.Get("labels")) {
+		s.Labels[name] = ""
+		if v != nil {
+			s.Labels[name] = text(*v)
+		}
+	}
+}
+
+// MarshalYAML adds the further keys.
+func (s service) MarshalYAML() (any, error) {
+	type plain service
+	if s.more.IsZero() {
+		return plain(s), nil
+	}
+	var n yaml.Node
+	if err := n.Encode(plain(s)); err != nil {
+		return nil, err
+	}
+	for i := 0; i+1 < len(s.more.Node.Content); i += 2 {
+		if key := s.more.Node.Content[i]; key.Value != "environment" && key.Value != "labels" {
+			n.Content = append(n.Content, config.Key(key.Value), config.Quoted(s.more.Node.Content[i+1], withoutVariables))
+		}
+	}
+	return &n, nil
+}
+
+// withoutVariables escapes a text, so that Compose finds no variable in it.
+func withoutVariables(value string) string { return strings.ReplaceAll(value, "$", "$$") }
+
+// notOnSwarm are the keys that `docker stack deploy` ignores.
+var notOnSwarm = []string{"cgroup_parent", "devices", "domainname", "ipc", "mac_address", "pid", "privileged", "security_opt", "shm_size", "userns_mode"}
+
+// ignoredBySwarm returns the keys of a fragment that a Swarm ignores.
+func ignoredBySwarm(more config.Fragment) (keys []string) {
+	if more.IsZero() {
+		return nil
+	}
+	for i := 0; i < len(more.Node.Content); i += 2 {
+		if key := more.Node.Content[i].Value; slices.Contains(notOnSwarm, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
