@@ -25,6 +25,7 @@ Usage:
                                  goal requires, else 1
   toskose-unit check FILE        print every problem and warning of a configuration; exit 2 if there is
                                  a problem
+  toskose-unit copy FILE         copy this binary to FILE, as an init container does
   toskose-unit --version
   toskose-unit --help
 

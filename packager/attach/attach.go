@@ -1,7 +1,7 @@
-// Package attach makes the containers of a Compose project manageable as they are: it finds the
-// services whose images run supervisord, and writes a second Compose file that mounts the unit over
-// supervisord and adds a manager. It changes no other file, and starts nothing. Its goroutines look
-// into images and end before Attach returns.
+// Package attach makes containers manageable as they are: it finds those whose images run
+// supervisord, and writes a second Compose file, or a kustomization, that mounts the unit over
+// supervisord and adds a manager. It changes no file of the user, and starts nothing. Its
+// goroutines look into images and end before Compose and Cluster return.
 package attach
 
 import (
@@ -11,16 +11,16 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/packager/output"
 )
 
-// Names that Attach uses.
+// Names in what is written.
 const (
 	DefaultFile = "compose.toskose.yml" // the second Compose file
 	FolderName  = "toskose"             // the folder beside it
@@ -36,7 +36,7 @@ type Images interface {
 	Inspect(ctx context.Context, ref, arch string, use func(*image.Contents) error) error
 }
 
-// Options configure Attach.
+// Options configure Compose and Cluster.
 type Options struct {
 	Files    []string // Compose files; empty: those that Compose finds
 	Profiles []string
@@ -48,26 +48,54 @@ type Options struct {
 	Config   string   // empty: ConfigFile beside the first Compose file, if it exists
 
 	Environ  []string // for the Compose files
-	Version  string   // of Toskose
+	Version  string   // of Toskose; the tag of its images on Kubernetes
+	Registry string   // of these images; empty: they have no registry
 	Binaries []string // folders that are searched for the unit and the manager
 	Images   Images
 	Random   io.Reader // source of new credentials
 	Now      time.Time // start of the validity of certificates
+
+	// Kustomize returns the objects of a folder with a kustomization, for Cluster.
+	Kustomize func(ctx context.Context, dir string) ([]byte, error)
 }
 
-// Result describes what Attach wrote.
+// Result describes what was written.
 type Result struct {
-	Project  string    `json:"project"`
-	Files    []string  `json:"files"`   // Compose files to run with, the written one last
-	Folder   string    `json:"folder"`  // of the other written files
-	Manager  string    `json:"manager"` // URL
-	Services []Finding `json:"services"`
+	Project   string         `json:"project"`
+	Files     []string       `json:"files,omitempty"`     // Compose files to run with, the written one last
+	Folder    string         `json:"folder"`              // of the other written files, or of the kustomization
+	Namespace string         `json:"namespace,omitempty"` // of the workloads on Kubernetes, if their manifests name it
+	Images    []ImageContext `json:"images,omitempty"`    // that a cluster needs
+	Manager   string         `json:"manager"`             // URL
+	Services  []Finding      `json:"services"`
 
 	Password  string `json:"-"` // file with the password of the user admin
 	Authority string `json:"-"` // file with the certificate of the manager's authority; empty: no TLS
 }
 
-// Finding is the finding for one service.
+// ImageContext is an image, and the folder that it is built from.
+type ImageContext struct {
+	Image  string `json:"image"`
+	Folder string `json:"folder"`
+}
+
+// access sets how clients reach the manager.
+func (r *Result) access(opts Options) {
+	r.Manager = fmt.Sprintf("%s//127.0.0.1:%d", scheme(opts), opts.Port)
+	r.Password = filepath.Join(r.Folder, output.SecretsDir, packager.ManagerPassword)
+	if opts.TLS {
+		r.Authority = filepath.Join(r.Folder, output.SecretsDir, packager.TLSAuthority)
+	}
+}
+
+func scheme(opts Options) string {
+	if opts.TLS {
+		return "https:"
+	}
+	return "http:"
+}
+
+// Finding is the finding for one service or workload.
 type Finding struct {
 	Service     string   `json:"service"`
 	Image       string   `json:"image"`
@@ -83,14 +111,14 @@ type Finding struct {
 // ErrNothing means that no service can be attached.
 var ErrNothing = errors.New("no service can be attached")
 
-// Attach looks into the images of a Compose project, and writes the second Compose file with its
+// Compose looks into the images of a Compose project, and writes the second Compose file with its
 // folder. With ErrNothing, the result has the findings, and nothing was written.
-func Attach(ctx context.Context, opts Options) (*Result, error) {
+func Compose(ctx context.Context, opts Options) (*Result, error) {
 	p, err := load(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := p.readSettings(opts.Config)
+	cfg, err := readSettings(opts.Config, filepath.Dir(p.ComposeFiles[0]))
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +130,8 @@ func Attach(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{
-		Project: p.Name, Files: append(slices.Clone(p.ComposeFiles), p.output), Folder: p.folder, Services: findings,
-		Manager: fmt.Sprintf("http://127.0.0.1:%d", opts.Port), Password: filepath.Join(p.folder, "secrets", packager.ManagerPassword),
-	}
-	if opts.TLS {
-		result.Manager = strings.Replace(result.Manager, "http:", "https:", 1)
-		result.Authority = filepath.Join(p.folder, "secrets", packager.TLSAuthority)
-	}
+	result := &Result{Project: p.Name, Files: append(slices.Clone(p.ComposeFiles), p.output), Folder: p.folder, Services: findings}
+	result.access(opts)
 	if !slices.ContainsFunc(findings, func(f Finding) bool { return f.Attached }) {
 		return result, ErrNothing
 	}

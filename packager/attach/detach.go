@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Attachment is what Attach wrote for a project.
+// Attachment is what Compose wrote for a project.
 type Attachment struct {
 	Project string   `json:"project"`
 	Files   []string `json:"files"`  // the user's Compose files
@@ -18,7 +18,7 @@ type Attachment struct {
 	Image   string   `json:"image"`  // of the manager
 }
 
-// Read returns what Attach wrote with a second Compose file.
+// Read returns what Compose wrote with a second Compose file.
 func Read(path string) (*Attachment, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func Read(path string) (*Attachment, error) {
 	return a, nil
 }
 
-// Restore returns the commands that restore the containers as they were before Attach, and the
+// Restore returns the commands that restore the containers as they were before, and the
 // commands that then remove what it wrote.
 func (a *Attachment) Restore() (restore, remove [][]string) {
 	all := append(slices.Clone(a.Files), a.File)

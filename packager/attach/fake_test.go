@@ -163,7 +163,7 @@ func (b *bench) attach() (*Result, error) {
 	b.t.Helper()
 	loading.Lock()
 	defer loading.Unlock()
-	return Attach(b.t.Context(), b.opts)
+	return Compose(b.t.Context(), b.opts)
 }
 
 // must attaches, and returns the findings by service.

@@ -56,25 +56,33 @@ func (p *project) lookInto(ctx context.Context, opts Options, s types.ServiceCon
 	if _, of, ok := strings.Cut(s.Platform, "/"); ok {
 		arch, _, _ = strings.Cut(of, "/")
 	}
-	err := opts.Images.Inspect(ctx, f.Image, arch, func(c *image.Contents) error {
-		l := looker{ctx: ctx, contents: c, service: s}
-		return l.find(&f, forced)
-	})
-	if err != nil {
+	if err := inspect(ctx, opts, s, arch, &f); err != nil {
 		return f, fmt.Errorf("service %q: %w: %s, or leave the service out with --exclude %s", s.Name, err, howToGet(s), s.Name)
 	}
-	if f.Attached {
-		f.Attached = false
-		switch file, _, err := image.FindBinary(opts.Binaries, unitBinary, f.arch); {
-		case err != nil:
-			return f, err
-		case file == "":
-			f.Reason = fmt.Sprintf("its image is for %s, and there is no unit for it beside toskose", f.arch)
-		default:
-			f.Attached = true
-		}
+	if err := needsUnit(opts, &f); err != nil {
+		return f, err
 	}
 	return f, forcedError(f, forced)
+}
+
+// inspect completes the finding with what the image shows.
+func inspect(ctx context.Context, opts Options, s types.ServiceConfig, arch string, f *Finding) error {
+	return opts.Images.Inspect(ctx, f.Image, arch, func(c *image.Contents) error {
+		l := looker{ctx: ctx, contents: c, service: s}
+		return l.find(f, slices.Contains(opts.Services, f.Service))
+	})
+}
+
+// needsUnit makes a finding negative if there is no unit for its architecture.
+func needsUnit(opts Options, f *Finding) error {
+	if !f.Attached {
+		return nil
+	}
+	file, _, err := image.FindBinary(opts.Binaries, unitBinary, f.arch)
+	if err == nil && file == "" {
+		f.Attached, f.Reason = false, fmt.Sprintf("its image is for %s, and there is no unit for it beside toskose", f.arch)
+	}
+	return err
 }
 
 // forcedError returns an error for a service that the user selected and that cannot be attached.

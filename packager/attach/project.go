@@ -60,7 +60,7 @@ func load(ctx context.Context, opts Options) (*project, error) {
 	return p, errors.Join(p.checkOutput(), p.checkNames(opts), p.checkPort(opts.Port))
 }
 
-// withoutGenerated removes files that Attach wrote.
+// withoutGenerated removes files that Compose wrote.
 func withoutGenerated(files []string) (kept []string, err error) {
 	for _, file := range files {
 		data, err := readLimited(file)

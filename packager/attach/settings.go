@@ -21,12 +21,12 @@ type settings struct {
 	goal     string
 }
 
-// readSettings reads a toskose.yml. Without a name, it reads the one beside the first Compose file,
-// which need not exist.
-func (p *project) readSettings(name string) (settings, error) {
+// readSettings reads a toskose.yml. Without a name, it reads the one in folder, which need not
+// exist.
+func readSettings(name, folder string) (settings, error) {
 	optional := name == ""
 	if optional {
-		name = filepath.Join(filepath.Dir(p.ComposeFiles[0]), ConfigFile)
+		name = filepath.Join(folder, ConfigFile)
 	}
 	data, err := readLimited(name)
 	if optional && errors.Is(err, os.ErrNotExist) {
@@ -85,17 +85,26 @@ func (c settings) programs(node string) map[string][]string {
 	return programs
 }
 
-// check returns an error if requirements do not belong to programs of attached nodes.
-func (c settings) check(attached func(node string) bool) error {
+// encode returns the document of an application, after checks of the requirements in it.
+func (c settings) encode(app *spec.Application) ([]byte, error) {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(c.requires)) {
 		node, program, ok := strings.Cut(name, "/")
 		switch {
 		case !ok || program == "":
 			problems = append(problems, fmt.Errorf("%s: requires: %q is not NODE/PROGRAM, as in web/app", c.file, name))
-		case !attached(node):
+		case !slices.ContainsFunc(app.Nodes, func(n spec.Node) bool { return n.Name == node && n.Attached != nil }):
 			problems = append(problems, fmt.Errorf("%s: requires: %q names service %q, which is not attached", c.file, name, node))
 		}
 	}
-	return errors.Join(problems...)
+	if err := app.Validate(); err != nil {
+		if c.file != "" {
+			err = fmt.Errorf("%s: %w", c.file, err)
+		}
+		problems = append(problems, err)
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return spec.Encode(app)
 }

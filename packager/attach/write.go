@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/packager/image"
 	"github.com/toskose/toskose/packager/output"
-	"github.com/toskose/toskose/spec"
 )
 
 // Folders below FolderName.
@@ -40,28 +38,21 @@ ENTRYPOINT ["/toskose/manager/toskose-manager"]
 
 // write writes the folder and, at last, the second Compose file.
 func (p *project) write(ctx context.Context, opts Options, cfg settings, findings []Finding, arch string) error {
-	if err := cfg.check(func(node string) bool {
-		return slices.ContainsFunc(findings, func(f Finding) bool { return f.Service == node && f.Attached })
-	}); err != nil {
-		return err
-	}
-	app := p.document(cfg, findings)
-	if err := app.Validate(); err != nil {
-		if cfg.file != "" {
-			err = fmt.Errorf("%s: %w", cfg.file, err)
-		}
-		return err
-	}
-	document, err := spec.Encode(app)
+	document, err := cfg.encode(p.document(cfg, findings))
 	if err != nil {
 		return err
 	}
-	r := &renderer{project: p, opts: opts, findings: findings, units: map[string]string{}}
-	files, err := r.binaries(arch)
+	units, files, err := unitsOf(opts, findings)
+	if err != nil {
+		return err
+	}
+	r := &renderer{project: p, opts: opts, findings: findings, units: units}
+	manager, err := readBinary(opts, managerBinary, arch)
 	if err != nil {
 		return err
 	}
 	files = append(files,
+		output.File{Name: filepath.Join(managerFolder, managerBinary), Mode: 0o755, Data: manager},
 		output.File{Name: filepath.Join(managerFolder, "app.json"), Mode: 0o644, Data: document},
 		output.File{Name: filepath.Join(managerFolder, "Dockerfile"), Mode: 0o644, Data: []byte(dockerfile)},
 		output.File{Name: ".gitignore", Mode: 0o644, Data: []byte("*\n")})
@@ -73,7 +64,7 @@ func (p *project) write(ctx context.Context, opts Options, cfg settings, finding
 	if err := errors.Join(ctx.Err(), p.checkSecrets(r.file)); err != nil {
 		return err
 	}
-	if err := output.WriteSecrets(p.folder, p.credentials(opts, findings), files, output.Options{Random: opts.Random, Now: opts.Now}); err != nil {
+	if err := output.WriteSecrets(p.folder, credentials(p.Name, opts, findings), files, output.Options{Random: opts.Random, Now: opts.Now}); err != nil {
 		return err
 	}
 	if err := p.makeDocuments(findings); err != nil {
@@ -88,26 +79,26 @@ func (p *project) write(ctx context.Context, opts Options, cfg settings, finding
 	return nil
 }
 
-// binaries returns the binaries of the units and the manager. The name of a unit has a digest:
-// containers mount it, and Compose replaces them when the name changes.
-func (r *renderer) binaries(arch string) (files []output.File, err error) {
-	for _, f := range r.findings {
-		if !f.Attached || r.units[f.arch] != "" {
+// unitsOf returns the files with the units of all architectures, and their names by architecture.
+// A name has a digest: containers mount the file, and Compose replaces them when the name changes.
+func unitsOf(opts Options, findings []Finding) (names map[string]string, files []output.File, err error) {
+	names = map[string]string{}
+	for _, f := range findings {
+		if !f.Attached || names[f.arch] != "" {
 			continue
 		}
-		data, err := r.binary(unitBinary, f.arch)
+		data, err := readBinary(opts, unitBinary, f.arch)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		r.units[f.arch] = fmt.Sprintf("%s-%s-%s", unitBinary, f.arch, digest(data))
-		files = append(files, output.File{Name: r.units[f.arch], Mode: 0o755, Data: data})
+		names[f.arch] = fmt.Sprintf("%s-%s-%s", unitBinary, f.arch, digest(data))
+		files = append(files, output.File{Name: names[f.arch], Mode: 0o755, Data: data})
 	}
-	data, err := r.binary(managerBinary, arch)
-	return append(files, output.File{Name: filepath.Join(managerFolder, managerBinary), Mode: 0o755, Data: data}), err
+	return names, files, nil
 }
 
-func (r *renderer) binary(name, arch string) ([]byte, error) {
-	path, looked, err := image.FindBinary(r.opts.Binaries, name, arch)
+func readBinary(opts Options, name, arch string) ([]byte, error) {
+	path, looked, err := image.FindBinary(opts.Binaries, name, arch)
 	switch {
 	case err != nil:
 		return nil, err
@@ -148,8 +139,8 @@ func (p *project) checkSecrets(f file) error {
 }
 
 // credentials returns the plan of the secrets.
-func (p *project) credentials(opts Options, findings []Finding) *packager.Plan {
-	plan := &packager.Plan{App: p.Name, Config: config.Config{Manager: config.Manager{User: user, Bind: config.DefaultManagerBind}}}
+func credentials(name string, opts Options, findings []Finding) *packager.Plan {
+	plan := &packager.Plan{App: name, Config: config.Config{Manager: config.Manager{User: user, Bind: config.DefaultManagerBind}}}
 	plan.Services = []packager.Service{{Name: Manager, IsManager: true, UnitPort: opts.Port}}
 	plan.Secrets = []packager.Secret{
 		{Name: packager.ManagerPassword}, {Name: packager.ManagerSecretKey}, {Name: packager.ManagerUsers, Begin: `{"users": []}`},
@@ -170,7 +161,7 @@ func (p *project) credentials(opts Options, findings []Finding) *packager.Plan {
 		}
 		plan.Secrets = append(plan.Secrets, packager.Secret{Name: unitSecret(f.Service, passwordSecret)})
 		if opts.TLS {
-			certify(unitSecret(f.Service, certSecret), unitSecret(f.Service, keySecret), packager.TLS{For: f.Service, Names: []string{f.Service}})
+			certify(unitSecret(f.Service, certSecret), unitSecret(f.Service, keySecret), packager.TLS{For: f.Service, Names: []string{f.Service, podsOf(f.Service)}})
 		}
 	}
 	return plan

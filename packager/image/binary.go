@@ -46,7 +46,7 @@ func (b *Builder) binaryTree(ctx context.Context, bin binary, given string, plat
 		}
 		return binaryFromImage(ctx, bin, given, f)
 	}
-	ref := bin.name + ":" + imageTag(b.opts.Version)
+	ref := bin.name + ":" + Tag(b.opts.Version)
 	file, looked, err := FindBinary(b.opts.Binaries, bin.name, platform.Architecture)
 	if err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func binaryFromImage(ctx context.Context, bin binary, ref string, f *source.Imag
 	return layer.NewTree([]layer.Entry{layer.Data(strings.TrimPrefix(bin.path, "/"), 0o755, data.Bytes())}), nil
 }
 
-// imageTag returns a version as an image tag, without characters such as "+".
-func imageTag(version string) string {
+// Tag returns a version as an image tag, without characters such as "+".
+func Tag(version string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '.' || r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r

@@ -4,6 +4,7 @@ package attach
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/attach"
 	"github.com/toskose/toskose/packager/image"
+	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // Environment is what the commands use of the process.
@@ -58,12 +60,17 @@ toskose.yml beside the first Compose file may set the goal, and requirements of 
   goal: up
   requires: {web/app: [db]}
 
+With -k DIR, the same is done for the Deployments, StatefulSets and DaemonSets of a folder
+with a kustomization.yaml: DIR-toskose is a kustomization on top of it, which copies the
+unit into each pod and adds the manager. It needs kubectl.
+
 The command makes a context for the manager, and selects it.`
 
 type flags struct {
-	opts   attach.Options
-	images string
-	json   bool
+	opts    attach.Options
+	cluster string // folder with a kustomization; empty: Compose
+	images  string
+	json    bool
 }
 
 func newAttach(env Environment) *cobra.Command {
@@ -75,7 +82,8 @@ func newAttach(env Environment) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Example: `  toskose attach
   toskose attach compose.yaml compose.prod.yaml
-  toskose attach --service web --port 10001`,
+  toskose attach --service web --port 10001
+  toskose attach -k deploy/prod --registry registry.example.org/team`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.opts.Files = args
 			return f.run(cmd, env)
@@ -87,7 +95,10 @@ func newAttach(env Environment) *cobra.Command {
 	flags.StringSliceVar(&f.opts.Exclude, "exclude", nil, "do not attach this `SERVICE`, and do not look into its image; may be repeated")
 	flags.IntVar(&f.opts.Port, "port", attach.DefaultPort, "`PORT` of this machine at which the manager is published")
 	flags.BoolVar(&f.opts.TLS, "tls", false, "TLS between clients, manager and units, with generated certificates")
-	flags.StringVarP(&f.opts.Output, "output", "o", "", "the second Compose `FILE` (default compose.toskose.yml beside the first one)")
+	flags.StringVarP(&f.opts.Output, "output", "o", "", "the second Compose `FILE` (default compose.toskose.yml beside the first one); with -k, the folder to write (default DIR-toskose)")
+	flags.StringVarP(&f.cluster, "kustomize", "k", "", "attach the workloads of the kustomization in `DIR`")
+	flags.StringVar(&f.opts.Registry, "registry", "", "with -k: registry and path of the images toskose-unit and toskose-manager (default none)")
+	_ = cmd.MarkFlagDirname("kustomize") // the flag is there
 	flags.StringVar(&f.opts.Config, "config", "", "`FILE` with goal and requirements (default toskose.yml beside the first Compose file, if it exists)")
 	flags.StringVar(&f.images, "images", "", "where images are: engine, registry or oci:DIR (default the engine, then registries)")
 	flags.BoolVar(&f.json, "json", false, "print the findings as JSON")
@@ -98,6 +109,9 @@ func newAttach(env Environment) *cobra.Command {
 func (f *flags) run(cmd *cobra.Command, env Environment) error {
 	if f.opts.Port < 1 || f.opts.Port > 65535 {
 		return cli.Misuse(fmt.Errorf("--port %d is not a port", f.opts.Port))
+	}
+	if err := f.fits(); err != nil {
+		return cli.Misuse(err)
 	}
 	var place image.Place
 	var err error
@@ -113,7 +127,10 @@ func (f *flags) run(cmd *cobra.Command, env Environment) error {
 	defer engine.Close()
 	f.opts.Environ, f.opts.Binaries, f.opts.Version = env.Environ, env.Binaries, env.Version
 	f.opts.Images, f.opts.Random, f.opts.Now = env.Inspector(engine, place), rand.Reader, time.Now()
-	result, err := attach.Attach(cmd.Context(), f.opts)
+	f.opts.Kustomize = func(ctx context.Context, dir string) ([]byte, error) {
+		return kubectl.Cluster{Environ: env.Environ}.Output(ctx, "kustomize", dir)
+	}
+	result, err := f.attach(cmd.Context())
 	if err == nil {
 		err = remember(env.Environ, result)
 	}
@@ -130,6 +147,26 @@ func (f *flags) run(cmd *cobra.Command, env Environment) error {
 		}
 	}
 	return err
+}
+
+// fits checks that the flags match what is attached.
+func (f *flags) fits() error {
+	switch {
+	case f.cluster == "" && f.opts.Registry != "":
+		return errors.New("--registry is for -k: Compose builds the manager's image itself")
+	case f.cluster != "" && len(f.opts.Files) > 0:
+		return errors.New("-k attaches a kustomization, and takes no Compose files")
+	case f.cluster != "" && len(f.opts.Profiles) > 0:
+		return errors.New("--profile is for Compose files, and not for -k")
+	}
+	return nil
+}
+
+func (f *flags) attach(ctx context.Context) (*attach.Result, error) {
+	if f.cluster != "" {
+		return attach.Cluster(ctx, f.cluster, f.opts)
+	}
+	return attach.Compose(ctx, f.opts)
 }
 
 // remember makes a context of the manager, and selects it.
@@ -163,11 +200,34 @@ func table(out io.Writer, findings []attach.Finding) {
 }
 
 func next(out io.Writer, r *attach.Result) {
+	if len(r.Files) == 0 {
+		nextOnCluster(out, r)
+		return
+	}
 	file := r.Files[len(r.Files)-1]
 	fmt.Fprintf(out, "\n%s and the folder %s are written. Next:\n  %s\n  toskose ps\n", relative(file), relative(r.Folder),
 		line(append(attach.ComposeCommand(r.Files...), "up", "-d")))
 	fmt.Fprintf(out, "\nThe manager's page is %s/; the user is admin, and the password is in %s.\n`%s` shows how to restore the containers.\n",
 		r.Manager, relative(r.Password), line([]string{"toskose", "detach", file}))
+}
+
+func nextOnCluster(out io.Writer, r *attach.Result) {
+	fmt.Fprintf(out, "\nThe folder %s is written. Make its images available to the cluster, then apply it:\n", relative(r.Folder))
+	for _, i := range r.Images {
+		fmt.Fprintf(out, "  docker build -t %s %s\n", i.Image, cli.Word(relative(i.Folder)))
+	}
+	for _, i := range r.Images {
+		if strings.Contains(i.Image, "/") {
+			fmt.Fprintf(out, "  docker push %s\n", i.Image)
+		}
+	}
+	space := ""
+	if r.Namespace != "" {
+		space = " --namespace " + cli.Word(r.Namespace)
+	}
+	port := r.Manager[strings.LastIndex(r.Manager, ":")+1:]
+	fmt.Fprintf(out, "  kubectl apply -k %s\n  kubectl%s port-forward service/%s %s\n  toskose ps\n", cli.Word(relative(r.Folder)), space, attach.Manager, port)
+	fmt.Fprintf(out, "\nThe user of the manager is admin, and the password is in %s.\n", relative(r.Password))
 }
 
 // relative returns a path relative to the working directory if it is in it.
