@@ -147,6 +147,35 @@ func TestChangesWithoutAnOperationAreRecorded(t *testing.T) {
 	}
 }
 
+// TestAStartEndsWhatEarlierRunsHaveLeft, such as the worker of a killed server that keeps its port, or here a lock.
+func TestAStartEndsWhatEarlierRunsHaveLeft(t *testing.T) {
+	t.Parallel()
+	for name, autorestart := range map[string]string{"while it is stopped": "false", "while autorestart fails": "true"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := joinedContainer(t, `
+[program:server]
+command=/bin/sh -c 'exec 9>DIR/lock; flock -n 9 || exit 1; echo up; setsid sleep 1000 & exec sleep 1001 9>&-'
+stdout_logfile=DIR/server.log
+startretries=1000
+autorestart=`+autorestart+`
+`)
+			c.becomes("server", "running", wire.EntryRunning)
+			if err := c.call(nil, "supervisor.signalProcess", "server", "KILL"); err != nil {
+				t.Fatal(err)
+			}
+			c.becomes("server", "stopped", wire.EntryGone)
+			x := c.run("server", "start")
+			if x.Outcome != wire.OutcomeSucceeded || x.To != "running" || x.Reason != "an earlier run had left processes, which the unit ended" {
+				t.Errorf("%s, state %s, %q", x.Outcome, x.To, x.Reason)
+			}
+			if up := strings.Count(c.read("server.log"), "up"); up != 2 {
+				t.Errorf("it came up %d times", up)
+			}
+		})
+	}
+}
+
 // TestAReloadChangesThePrograms that are components, while the others keep running.
 func TestAReloadChangesThePrograms(t *testing.T) {
 	t.Parallel()

@@ -24,12 +24,31 @@ var (
 // start has succeeded when the program is RUNNING, after as many attempts as startretries allows.
 func (s *Set) performOrdinary(x *execution) executionResult {
 	x.attach(x.program)
-	if x.operation != protocol.ProgramStart {
-		if end := s.stopOrdinary(x); x.operation == protocol.ProgramStop || end.outcome != wire.OutcomeSucceeded {
-			return end
-		}
+	left := ""
+	if x.operation == protocol.ProgramStart {
+		left = s.endEarlier(x)
+	} else if end := s.stopOrdinary(x); x.operation == protocol.ProgramStop || end.outcome != wire.OutcomeSucceeded {
+		return end
 	}
-	return s.startOrdinary(x)
+	end := s.startOrdinary(x)
+	if end.reason == "" {
+		end.reason = left
+	}
+	return end
+}
+
+// endEarlier ends the processes that earlier runs of an ordinary program have left, such as the
+// workers of a killed server, which keep its port. Supervisor's autorestart does not. It returns
+// what it did.
+func (s *Set) endEarlier(x *execution) string {
+	if !x.program.Earlier() {
+		return ""
+	}
+	if !x.program.Status().AtRest() { // autorestart is starting it
+		s.stopOrdinary(x)
+	}
+	x.program.EndDescendants(x.ctx)
+	return "an earlier run had left processes, which the unit ended"
 }
 
 func (s *Set) startOrdinary(x *execution) executionResult {

@@ -248,3 +248,18 @@ func (p *Program) EndDescendants(ctx context.Context) string {
 	}
 	return ""
 }
+
+// Earlier reports whether processes of earlier runs are left: all of them while the program is at
+// rest, else those that started before its main process.
+func (p *Program) Earlier() bool {
+	found, err := p.table.tree.Live(p.number)
+	if err != nil {
+		p.table.log.Error("cannot list the descendants of a process", "process", p.Name(), "error", err)
+		return false
+	}
+	pid := p.Status().PID
+	main := slices.IndexFunc(found, func(one proctree.Process) bool { return one.PID == pid })
+	return slices.ContainsFunc(found, func(one proctree.Process) bool {
+		return main < 0 || one.Started.Before(found[main].Started)
+	})
+}
