@@ -51,8 +51,8 @@ func newProject(t *testing.T) *project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.image(path, "shop/web", "usr/bin/supervisord", "supervisord", "-n")
-	p.image(path, "postgres:16", "usr/bin/postgres", "postgres")
+	p.image(path, "shop/web", []string{"usr/bin/supervisord", "etc/supervisord.conf"}, "supervisord", "-n")
+	p.image(path, "postgres:16", []string{"usr/bin/postgres"}, "postgres")
 	p.env = environment{out: &p.out, err: &p.err, binaries: []string{binaries}, environ: []string{"TOSKOSE_CONFIG=" + filepath.Join(t.TempDir(), "config")}}
 	t.Chdir(p.dir)
 	return p
@@ -68,13 +68,15 @@ func (p *project) write(file, text string) {
 	}
 }
 
-// image adds an image with one file to the layout.
-func (p *project) image(path layout.Path, name, file string, command ...string) {
+// image adds an image with empty files to the layout.
+func (p *project) image(path layout.Path, name string, files []string, command ...string) {
 	p.t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o755, Typeflag: tar.TypeReg}); err != nil {
-		p.t.Fatal(err)
+	for _, file := range files {
+		if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o755, Typeflag: tar.TypeReg}); err != nil {
+			p.t.Fatal(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		p.t.Fatal(err)

@@ -68,7 +68,7 @@ func shopImages() fakeImages {
 			"/etc/web.d/a.conf": "[inet_http_server]\nport = *:9001\n[eventlistener:x]\nresult_handler=mine:handler\n" +
 				"[eventlistener:y]\nresult_handler = supervisor_stdout:event_handler\n",
 		}),
-		"shop_worker": supervised(fakeFiles{"/entry": "#!/bin/sh\nexec /opt/venv/bin/supervisord\n", "/opt/venv/bin/supervisord": "-> /usr/bin/supervisord"}),
+		"shop_worker": supervised(fakeFiles{"/etc/supervisord.conf": "[supervisord]\n", "/entry": "#!/bin/sh\nexec /opt/venv/bin/supervisord\n", "/opt/venv/bin/supervisord": "-> /usr/bin/supervisord"}),
 		"postgres:16": {contents: image.Contents{Command: []string{"postgres"}}, files: fakeFiles{"/usr/bin/postgres": "x"}},
 	}
 }
@@ -319,5 +319,55 @@ func TestWithoutAServiceToAttachNothingIsWritten(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(b.dir, FolderName)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the folder: %v", err)
+	}
+}
+
+func TestThePortOfAUnitIsOneThatNothingUses(t *testing.T) {
+	t.Parallel()
+	const server = "[inet_http_server]\nport = 127.0.0.1:9001\n"
+	outside := filepath.Join(t.TempDir(), "outside.conf")
+	if err := os.WriteFile(outside, []byte(server), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		image   fakeImage
+		service string
+		want    int
+	}{
+		"of the image's configuration":       {supervised(fakeFiles{"/etc/supervisord.conf": "[supervisord]\n"}), "", 9001},
+		"that the image uses":                {supervised(fakeFiles{"/etc/supervisor/supervisord.conf": server}), "", 9002},
+		"without a known configuration":      {supervised(nil), "", 19001},
+		"of a variable":                      {supervised(fakeFiles{"/etc/supervisord.conf": "[inet_http_server]\nport=%(ENV_PORT)s\n"}), "", 19001},
+		"that a mounted file uses":           {supervised(nil), "volumes: [\"./s.conf:/etc/supervisord.conf:ro\"]", 9002},
+		"that an included file uses":         {supervised(nil, "supervisord", "-c", "/conf/main.conf"), "volumes: [\"./conf:/conf\"]", 9002},
+		"that a config uses":                 {supervised(nil), "configs: [{source: conf, target: /etc/supervisord.conf}]", 9002},
+		"of a file outside of the mount":     {supervised(nil, "supervisord", "-c", "/conf/outside.conf"), "volumes: [\"./conf:/conf\"]", 19001},
+		"of a file that does not exist":      {supervised(nil), "volumes: [\"./nothing.conf:/etc/supervisord.conf\"]", 19001},
+		"that the service publishes":         {supervised(fakeFiles{"/etc/supervisord.conf": ""}), "ports: [\"9001-9003:9001-9003\"]", 9004},
+		"of a volume with the image's files": {supervised(fakeFiles{"/etc/supervisord.conf": server}), "volumes: [\"data:/etc\"]", 9002},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, fakeImages{"web": tt.image}, map[string]string{
+				"compose.yaml": "services:\n  web:\n    image: web\n    " + tt.service + "\nvolumes: {data: {}}\nconfigs: {conf: {file: ./s.conf}}\n",
+				"s.conf":       server, "conf/main.conf": "[include]\nfiles = *.inc\n", "conf/a.inc": server,
+			})
+			if err := os.Symlink(outside, filepath.Join(b.dir, "conf/outside.conf")); err != nil {
+				t.Fatal(err)
+			}
+			if f := b.must()["web"]; f.Port != tt.want {
+				t.Errorf("port %d, want %d", f.Port, tt.want)
+			}
+		})
+	}
+}
+
+func TestAMountedScriptThatStartsSupervisordIsRead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, fakeImages{"web": supervised(nil, "unused")}, map[string]string{
+		"compose.yaml": "services: {web: {image: web, command: /app/start.sh, volumes: [\"./app:/app\"]}}\n", "app/start.sh": "#!/bin/sh\nexec supervisord -n\n",
+	})
+	if f := b.must()["web"]; !f.Attached {
+		t.Errorf("%+v", f)
 	}
 }

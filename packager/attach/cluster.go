@@ -83,7 +83,7 @@ func (c podContainer) service(name string) types.ServiceConfig {
 		s.Expose = append(s.Expose, strconv.Itoa(p.Port))
 	}
 	for _, m := range c.Mounts {
-		s.Volumes = append(s.Volumes, types.ServiceVolumeConfig{Target: m.Path})
+		s.Volumes = append(s.Volumes, types.ServiceVolumeConfig{Type: unknownMount, Target: m.Path})
 	}
 	return s
 }
@@ -237,7 +237,7 @@ func lookIntoPod(ctx context.Context, opts Options, w workload, arch string) (fi
 	}
 	for i, c := range w.Spec.Template.Spec.Containers {
 		f := Finding{Service: name, Image: c.Image}
-		if err := inspect(ctx, opts, c.service(name), arch, &f); err != nil {
+		if err := inspect(ctx, opts, c.service(name), nil, arch, &f); err != nil {
 			return f, "", fmt.Errorf("workload %q: %w: get it with `docker pull %s`, or leave the workload out with --exclude %s", name, err, c.Image, name)
 		}
 		if err := needsUnit(opts, &f); err != nil {

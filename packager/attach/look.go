@@ -56,7 +56,7 @@ func (p *project) lookInto(ctx context.Context, opts Options, s types.ServiceCon
 	if _, of, ok := strings.Cut(s.Platform, "/"); ok {
 		arch, _, _ = strings.Cut(of, "/")
 	}
-	if err := inspect(ctx, opts, s, arch, &f); err != nil {
+	if err := inspect(ctx, opts, s, p.Configs, arch, &f); err != nil {
 		return f, fmt.Errorf("service %q: %w: %s, or leave the service out with --exclude %s", s.Name, err, howToGet(s), s.Name)
 	}
 	if err := needsUnit(opts, &f); err != nil {
@@ -65,9 +65,10 @@ func (p *project) lookInto(ctx context.Context, opts Options, s types.ServiceCon
 	return f, forcedError(f, forced)
 }
 
-// inspect completes the finding with what the image shows.
-func inspect(ctx context.Context, opts Options, s types.ServiceConfig, arch string, f *Finding) error {
+// inspect completes the finding with what the image and mounted files show.
+func inspect(ctx context.Context, opts Options, s types.ServiceConfig, configs types.Configs, arch string, f *Finding) error {
 	return opts.Images.Inspect(ctx, f.Image, arch, func(c *image.Contents) error {
+		c.Files = withMounts(c.Files, s, configs)
 		l := looker{ctx: ctx, contents: c, service: s}
 		return l.find(f, slices.Contains(opts.Services, f.Service))
 	})
@@ -156,7 +157,7 @@ func (l *looker) find(f *Finding, forced bool) error {
 		return err
 	}
 	f.Notes = conf.notes
-	f.Port = l.freePort(conf.ports)
+	f.Port = l.freePort(conf)
 	f.Attached = true
 	return nil
 }
@@ -303,12 +304,15 @@ func (l *looker) onPath(program string) (string, error) {
 	return "", nil
 }
 
-// unitPort is the port of a unit unless the service uses it.
-const unitPort = 9001
+// Ports of a unit, unless the service uses them.
+const (
+	unitPort    = 9001
+	unknownPort = 19001 // if supervisord.conf, which often opens 9001, is not known
+)
 
 // freePort returns a port that neither the service, its image nor its supervisord.conf names.
-func (l *looker) freePort(used []int) int {
-	used = append(slices.Clone(used), l.contents.Ports...)
+func (l *looker) freePort(conf configuration) int {
+	used := append(slices.Clone(conf.ports), l.contents.Ports...)
 	for _, p := range l.service.Ports {
 		used = append(used, int(p.Target))
 	}
@@ -330,6 +334,9 @@ func (l *looker) freePort(used []int) int {
 		}
 	}
 	port := unitPort
+	if !conf.known {
+		port = unknownPort
+	}
 	for slices.Contains(used, port) {
 		port++
 	}

@@ -145,7 +145,7 @@ func TestWhyAServiceIsNotAttached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, fakeImages{"web": tt.image}, map[string]string{"compose.yaml": "services:\n  web:\n    image: web\n    " + tt.service + "\n"})
+			b := newBench(t, fakeImages{"web": tt.image}, map[string]string{"compose.yaml": "services:\n  web:\n    image: web\n    " + tt.service + "\n", "x": ""})
 			r, err := b.attach()
 			if r == nil || !errors.Is(err, ErrNothing) || !strings.HasPrefix(r.Services[0].Reason, tt.want) {
 				t.Errorf("%+v, %v", r, err)

@@ -19,6 +19,7 @@ const (
 // configuration is what the files of supervisord show. Files that a container writes when it
 // starts are not known.
 type configuration struct {
+	known bool     // the files exist, and name all ports
 	ports []int    // of inet_http_server sections
 	notes []string // what the unit does not do
 }
@@ -34,6 +35,7 @@ func (l *looker) configuration(s start, supervisord []string) (configuration, er
 		if err != nil {
 			return c, err
 		}
+		c.known = true
 		c.add(sections)
 		included, err := l.included(path.Dir(name), sections)
 		if err != nil {
@@ -155,9 +157,8 @@ func (c *configuration) add(sections []section) {
 		kind, name, _ := strings.Cut(s.name, ":")
 		switch kind {
 		case "inet_http_server":
-			if port, ok := portOf(s.keys["port"]); ok {
-				c.ports = append(c.ports, port)
-			}
+			port, ok := portOf(s.keys["port"])
+			c.ports, c.known = append(c.ports, port), c.known && ok
 		case "rpcinterface":
 			if factory := s.keys["supervisor.rpcinterface_factory"]; factory != "" && factory != builtinRPC {
 				c.notes = append(c.notes, fmt.Sprintf("the plugin %s is not loaded: calls of %s.* are faults", factory, name))
