@@ -131,6 +131,9 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if flags.images.unused != "" {
 		engine.warn(env, []string{"--builder is deprecated and has no effect: toskose assembles all images itself"})
 	}
+	if err := flags.targets.check(plan); err != nil {
+		return nil, err
+	}
 	engine.warn(env, flags.targets.warnings(plan))
 	if flags.output == "" {
 		flags.output = plan.App + "-toskosed"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,17 +107,32 @@ func (f *targetFlags) warnings(plan *packager.Plan) []string {
 	return all
 }
 
-// write writes the manifests and the credentials.
-func (f *targetFlags) write(dir string, plan *packager.Plan) error {
-	opts := output.Options{External: f.secrets == secretsExternal, From: f.from, Random: rand.Reader, Now: time.Now(), Mounted: f.mounted}
+// all returns the targets.
+func (f *targetFlags) all() (all []output.Target) {
 	switch {
 	case f.has(targetCompose):
-		opts.Targets = append(opts.Targets, compose.Target(f.compose))
+		all = append(all, compose.Target(f.compose))
 	case f.has(targetSwarm):
-		opts.Targets = append(opts.Targets, compose.SwarmTarget(f.compose))
+		all = append(all, compose.SwarmTarget(f.compose))
 	}
 	if f.has(targetKubernetes) {
-		opts.Targets = append(opts.Targets, kubernetes.Target(f.kubernetes))
+		all = append(all, kubernetes.Target(f.kubernetes))
 	}
+	return all
+}
+
+// check returns an error if a plan cannot be written for the targets, before images are built.
+func (f *targetFlags) check(plan *packager.Plan) error {
+	var problems []error
+	for _, target := range f.all() {
+		_, err := target(plan, output.Secrets{External: f.secrets == secretsExternal})
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
+}
+
+// write writes the manifests and the credentials.
+func (f *targetFlags) write(dir string, plan *packager.Plan) error {
+	opts := output.Options{Targets: f.all(), External: f.secrets == secretsExternal, From: f.from, Random: rand.Reader, Now: time.Now(), Mounted: f.mounted}
 	return output.Write(dir, plan, opts)
 }
