@@ -2,6 +2,7 @@ package compose_test
 
 import (
 	"crypto/x509"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,5 +99,20 @@ func TestASwarmPublishesNoPortWithAnAddress(t *testing.T) {
 	info, err := compose.ReadInfo(dir)
 	if err != nil || len(info.Bound) != 1 {
 		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+func TestASwarmHasNoKeysThatItIgnores(t *testing.T) {
+	t.Parallel()
+	p := plan(t, config.Config{Nodes: map[string]config.Node{"store": {Compose: sample.Fragment("{tmpfs: /scratch, shm_size: 64m, cap_add: [NET_ADMIN], environment: {EXTRA: x}}")}}})
+	dir := packagedFor(t, p, defaults, false)
+	for name, want := range map[string]int{compose.SwarmFile: 0, compose.LocalFile: 1} {
+		s := project(t, dir, name).Services["store"]
+		if len(s.Tmpfs) != want || len(s.CapAdd) != 1 || s.Environment["EXTRA"] == nil {
+			t.Errorf("%s has %+v", name, s)
+		}
+	}
+	if all := compose.SwarmWarnings(p); !slices.Contains(all, `container "store": a Swarm has no tmpfs, shm_size; that of compose in toskose.yml is lost there`) {
+		t.Errorf("it warns %q", all)
 	}
 }

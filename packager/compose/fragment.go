@@ -9,9 +9,9 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-// addFragment adds the keys of `compose` in toskose.yml, which package config has checked.
+// addFragment adds the keys of `compose` in toskose.yml that a Swarm uses. Package config has checked them.
 func (s *service) addFragment(more config.Fragment) {
-	s.more = more
+	s.more, _ = usedBySwarm(more)
 	for name, v := range config.Pairs(more.Get("environment")) {
 		if v != nil {
 			s.Environment[name] = text(*v)
@@ -46,18 +46,21 @@ func (s service) MarshalYAML() (any, error) {
 // withoutVariables escapes a text, so that Compose finds no variable in it.
 func withoutVariables(value string) string { return strings.ReplaceAll(value, "$", "$$") }
 
-// notOnSwarm are the keys that `docker stack deploy` ignores.
-var notOnSwarm = []string{"cgroup_parent", "devices", "domainname", "ipc", "mac_address", "pid", "privileged", "security_opt", "shm_size", "userns_mode"}
+// notOnSwarm are the keys that `docker stack deploy` ignores. The file for a Swarm leaves them out.
+var notOnSwarm = []string{"cgroup_parent", "devices", "domainname", "ipc", "mac_address", "pid", "privileged", "security_opt", "shm_size", "tmpfs", "userns_mode"}
 
-// ignoredBySwarm returns the keys of a fragment that a Swarm ignores.
-func ignoredBySwarm(more config.Fragment) (keys []string) {
+// usedBySwarm returns the keys of a fragment that a Swarm uses, and the names of the others.
+func usedBySwarm(more config.Fragment) (used config.Fragment, ignored []string) {
 	if more.IsZero() {
-		return nil
+		return more, nil
 	}
-	for i := 0; i < len(more.Node.Content); i += 2 {
+	used = config.Fragment{File: more.File, Node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}}
+	for i := 0; i+1 < len(more.Node.Content); i += 2 {
 		if key := more.Node.Content[i].Value; slices.Contains(notOnSwarm, key) {
-			keys = append(keys, key)
+			ignored = append(ignored, key)
+		} else {
+			used.Node.Content = append(used.Node.Content, more.Node.Content[i:i+2]...)
 		}
 	}
-	return keys
+	return used, ignored
 }

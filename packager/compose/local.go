@@ -37,8 +37,8 @@ func SwarmWarnings(plan *packager.Plan) []string {
 		all = append(all, fmt.Sprintf("manager.bind: a Swarm publishes at all addresses, and not at %s only", bind))
 	}
 	for _, s := range plan.Services {
-		for _, key := range ignoredBySwarm(s.Compose) {
-			all = append(all, fmt.Sprintf("container %q: compose.%s is lost on a Swarm, which ignores it", s.Name, key))
+		if _, ignored := usedBySwarm(s.Compose); len(ignored) > 0 {
+			all = append(all, fmt.Sprintf("container %q: a Swarm has no %s; that of compose in toskose.yml is lost there", s.Name, strings.Join(ignored, ", ")))
 		}
 		for _, b := range s.Binds {
 			if b.Relabel != "" {
@@ -67,6 +67,7 @@ func Local(plan *packager.Plan, opts Options, secrets output.Secrets) ([]byte, e
 	names := ServiceNames(plan)
 	for _, s := range plan.Services {
 		local := f.Services[names[s.Name]]
+		local.more = s.Compose
 		local.Restart = restartOf(s.Deploy.RestartPolicy)
 		maps.Copy(local.Labels, texts(s.Deploy.Labels))
 		local.Ports = nil

@@ -226,11 +226,14 @@ func singles() map[string]single {
 		}, everywhere("volume dbvolume")},
 		"a key of Compose": {func(v *version) {
 			v.node("backend", func(n *config.Node) {
-				n.Compose = sample.Fragment("{cap_add: [NET_ADMIN], ulimits: {nproc: 4}, environment: {EXTRA: x}}")
+				n.Compose = sample.Fragment("{cap_add: [NET_ADMIN], tmpfs: /scratch, ulimits: {nproc: 4}, environment: {EXTRA: x}}")
 			})
 		}, map[release.Target][]string{
 			release.Compose: {`backend cap_add | ["NET_ADMIN"]`, "backend ulimits.nproc | 4", "backend env EXTRA | x"}, release.Swarm: {`backend cap_add | ["NET_ADMIN"]`},
 		}},
+		"a key of Compose that a Swarm ignores": {func(v *version) {
+			v.node("backend", func(n *config.Node) { n.Compose = sample.Fragment("{tmpfs: /scratch}") })
+		}, map[release.Target][]string{release.Compose: {"backend tmpfs | /scratch"}}},
 		"a patch on Kubernetes": {func(v *version) {
 			v.node("backend", func(n *config.Node) {
 				n.Kubernetes.Patch = sample.Fragment("{spec: {template: {spec: {priorityClassName: high, containers: [{name: log, image: busybox}]}}}}")
