@@ -112,7 +112,7 @@ func TestASwarmHasNoKeysThatItIgnores(t *testing.T) {
 			t.Errorf("%s has %+v", name, s)
 		}
 	}
-	if all := compose.SwarmWarnings(p); !slices.Contains(all, `container "store": a Swarm has no tmpfs, shm_size; that of compose in toskose.yml is lost there`) {
+	if all := compose.SwarmWarnings(p); !slices.Contains(all, `container "store": a Swarm ignores these keys of compose in toskose.yml: tmpfs, shm_size`) {
 		t.Errorf("it warns %q", all)
 	}
 }

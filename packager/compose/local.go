@@ -38,7 +38,7 @@ func SwarmWarnings(plan *packager.Plan) []string {
 	}
 	for _, s := range plan.Services {
 		if _, ignored := usedBySwarm(s.Compose); len(ignored) > 0 {
-			all = append(all, fmt.Sprintf("container %q: a Swarm has no %s; that of compose in toskose.yml is lost there", s.Name, strings.Join(ignored, ", ")))
+			all = append(all, fmt.Sprintf("container %q: a Swarm ignores these keys of compose in toskose.yml: %s", s.Name, strings.Join(ignored, ", ")))
 		}
 		for _, b := range s.Binds {
 			if b.Relabel != "" {
