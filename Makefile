@@ -128,7 +128,7 @@ CHAOS := go run ./scripts/gotest -count=1 -timeout 30m -tags chaos
 .PHONY: chaos
 chaos: ## what a goal keeps Thinking through on one engine: containers, manager and machine taken away
 	scripts/lab.sh with 1 $(CHAOS) -run ChaosOnCompose ./e2e
-	@cat build/chaos-compose.md build/chaos-relay.md
+	@cat build/chaos-compose.md build/chaos-relay.md build/chaos-attached.md
 	$(MAKE) chaos-commands
 
 # TOSKOSE_CHAOS_MOMENTS=N interrupts each command N times instead of 30, TOSKOSE_CHAOS_SEED=N repeats the moments of another

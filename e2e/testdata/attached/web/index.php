@@ -1,5 +1,5 @@
 <?php
-if (isset($_GET['code'])) {
-    http_response_code((int) $_GET['code']);
+if (file_exists('/run/php/broken')) {
+    http_response_code(500);
 }
 echo "pages by PHP\n";
