@@ -273,7 +273,7 @@ func arrows(p protocol.Protocol) []arrow {
 	var all []arrow
 	for _, t := range p.Transitions {
 		label := t.Name
-		if t.Interface != protocol.Standard {
+		if t.Interface != protocol.Standard && t.Interface != protocol.ProgramStart.Interface {
 			label = t.Operation.String()
 		}
 		same := slices.IndexFunc(all, func(a arrow) bool { return a.source == t.Source && a.target == t.Target })

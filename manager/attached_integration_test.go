@@ -279,6 +279,23 @@ func TestTheGoalKeepsTheProgramsOfAttachedNodesUp(t *testing.T) {
 	now["web/app"] = "running"
 	l.become(now)
 
+	// So is one that a client of Supervisor's API stops, until it is started again.
+	held := func(want bool, state string) {
+		t.Helper()
+		l.await(func(all map[string]rest.Component) bool {
+			_, is := l.Current().Goal().Holds["queue/broker"]
+			return all["queue/broker"].State == state && is == want
+		})
+	}
+	queue.Call("supervisor.stopProcess", "broker")
+	held(true, "stopped")
+	queue.Call("supervisor.startProcess", "broker")
+	held(false, "running")
+	queue.Call("supervisor.stopProcess", "broker")
+	held(true, "stopped")
+	queue.Call("supervisor.startProcess", "broker")
+	held(false, "running")
+
 	// Its container is ready: once has completed, and no goal names workers:b.
 	l.await(func(map[string]rest.Component) bool {
 		answer, err := http.Get("http://" + web.Addr.String() + "/readyz")

@@ -4,7 +4,7 @@
 // loses nothing when it restarts.
 //
 // An App owns the application's containers (manager/fleet), and the goal's keeper (manager/keep). Their goroutines outlive the request that started them and end with Close. Any other
-// goroutine ends with the call that started it. The App's parts have the methods for the goal, for stopping
+// goroutine ends with the call that started it. A Learner replaces the App when the components of attached nodes change. The App's parts have the methods for the goal, for stopping
 // operations and for logs.
 //
 // Every error of an App's methods is, or wraps, an *rest.Error of one of its kinds, or is a context's error.

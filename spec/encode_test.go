@@ -90,6 +90,9 @@ func TestEveryProblemIsReported(t *testing.T) {
 		`node "backend": requires of program "web" names "store/db", and node "store" has no programs: only attached nodes have`: func(a *spec.Application) {
 			a.Nodes[0].Attached = &spec.Attached{Requires: map[string][]string{"web": {"store", "store/db"}}}
 		},
+		`component "api": node "backend" is attached, and has the programs of its unit as components`: func(a *spec.Application) {
+			a.Nodes[0].Attached = &spec.Attached{}
+		},
 		`component "api": node names "data", which the application does not have`:                                       func(a *spec.Application) { a.Components[0].Node = "data" },
 		`component "load": its node is "store", but its hosts lead to "backend"`:                                        func(a *spec.Application) { a.Components[1].Node = "store" },
 		`component "api": its node is "backend", but its hosts lead to ""`:                                              func(a *spec.Application) { a.Components[0].Host = "load" },

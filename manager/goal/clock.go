@@ -63,6 +63,12 @@ func (c *Clock) timesOf(at *mirror.Replica, before executionTimes, live bool) ex
 			t.complete(c, x, live)
 			next[x.ID] = &t
 		}
+		if component.External {
+			id := externalID(component)
+			if next[id] = before[id]; next[id] == nil {
+				next[id] = &runTimes{started: c.convert(component.Since, live)}
+			}
+		}
 	}
 	return next
 }

@@ -23,7 +23,7 @@ func (m *Model) holds(d *Document, s Situation, targets map[string]string) map[s
 			case stopped:
 				hold.By, hold.At, hold.Operation = "", last.Gone, "the end of its processes"
 				from, since = last.To, last.Gone
-			case Ours(last.ID) || last.Failed:
+			case Ours(last.ID) || last.Failed || last.External: // programs with autostart start with their container
 				continue
 			}
 			distance := m.distance(name, c.State, target)

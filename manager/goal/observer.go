@@ -1,6 +1,7 @@
 package goal
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -135,7 +136,24 @@ func componentOf(c *mirror.Component, known executionTimes) Component {
 		}
 		made.Runs = append(made.Runs, run)
 	}
+	if t := known[externalID(c)]; c.External && t != nil {
+		made.Runs = append(made.Runs, externalRun(c, t.started))
+	}
 	return made
+}
+
+// externalID identifies the change of a program without an operation among the times of executions.
+func externalID(c *mirror.Component) string { return fmt.Sprintf("%s %d", c.Component, c.Seq) }
+
+// externalRun returns the change of a program without an operation as a start that no one requested, or as its end.
+func externalRun(c *mirror.Component, at time.Time) Run {
+	r := Run{
+		Operation: protocol.ProgramStart, From: protocol.Stopped, To: protocol.Running, Started: at, Ended: at, Seq: c.Seq, External: true,
+	}
+	if !c.Open() {
+		r.Gone, r.Stopped = at, true
+	}
+	return r
 }
 
 // partSince returns a part with another start time; nil for nil.

@@ -57,13 +57,17 @@ func (m *Model) withCompleted(s Situation, targets map[string]string) Situation 
 	}
 	s.Replicas = slices.Clone(s.Replicas)
 	for i := range s.Replicas {
-		r := &s.Replicas[i]
+		r, copied := &s.Replicas[i], false
 		for _, name := range m.hosted[r.Node] {
-			c := r.Components[name]
-			if up := m.up[name]; c.Completed && c.Executing == nil && targets[name] == up {
-				c.State = up
-				r.Components = replaced(r.Components, name, c)
+			c, up := r.Components[name], m.up[name]
+			if !c.Completed || c.Executing != nil || targets[name] != up {
+				continue
 			}
+			if !copied {
+				r.Components, copied = maps.Clone(r.Components), true
+			}
+			c.State = up
+			r.Components[name] = c
 		}
 	}
 	return s.Indexed()

@@ -74,6 +74,7 @@ type Run struct {
 	Gone      time.Time // when its processes exited; zero: they have not
 	Stopped   bool      // on request
 	Container bool      // together with the container
+	External  bool      // not an execution: the program was started without one, by the unit or a client of Supervisor's API
 	Seq       uint64    // of the last entry about it
 	ExitCode  *int      // nil: it has none
 	Signal    string    // that ended it

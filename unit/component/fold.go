@@ -20,6 +20,7 @@ type componentStatus struct {
 	since       time.Time
 	seq         uint64
 	completed   bool             // it is a program that has ended as its exitcodes expect
+	external    bool             // it is a program that was started or stopped without an operation
 	failing     *wire.Failing    // nil: it is live, or not checked
 	unmoved     bool             // it has entries, but has not left its initial state
 	recent      []wire.Execution // oldest first
@@ -60,12 +61,12 @@ func foldOne(s componentStatus, e wire.Entry) componentStatus {
 // toWire returns the status as checkpoints have it; statusFromWire is its inverse.
 func (s componentStatus) toWire(name string) wire.Checkpointed {
 	return wire.Checkpointed{
-		Component: name, State: s.state, StartedFrom: s.startedFrom, Since: s.since, Why: s.why, Seq: s.seq, Unmoved: s.unmoved, Completed: s.completed, Failing: s.failing, Recent: s.recent,
+		Component: name, State: s.state, StartedFrom: s.startedFrom, Since: s.since, Why: s.why, Seq: s.seq, Unmoved: s.unmoved, Completed: s.completed, External: s.external, Failing: s.failing, Recent: s.recent,
 	}
 }
 
 func statusFromWire(c wire.Checkpointed) componentStatus {
-	return componentStatus{state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since, seq: c.Seq, unmoved: c.Unmoved, completed: c.Completed, failing: c.Failing, recent: c.Recent}
+	return componentStatus{state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since, seq: c.Seq, unmoved: c.Unmoved, completed: c.Completed, external: c.External, failing: c.Failing, recent: c.Recent}
 }
 
 // checkpoint returns the components of a checkpoint entry, sorted by name. Folding them restores

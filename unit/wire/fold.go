@@ -27,8 +27,11 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 		c.Why = e.Why + unchanged
 	}
 	c.Unmoved = unmoved
+	c.External = e.Kind == EntryRunning || e.Kind == EntryLive && c.External
 	if c.Open() && e.StartedFrom == "" {
-		c.Recent = markEnded(c.Recent, e)
+		var known bool
+		c.Recent, known = markEnded(c.Recent, e)
+		c.External = e.Kind == EntryStop && !known
 	}
 	if e.Kind == EntryLive || e.StartedFrom == "" {
 		c.Failing = e.Failing
@@ -42,20 +45,20 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	return c
 }
 
-// markEnded records in the latest start that its processes have ended, unless others have replaced
-// them since.
-func markEnded(recent []Execution, e Entry) []Execution {
+// markEnded records in the latest start that its processes have ended. known is false if there is no start, or other
+// processes have replaced its own since.
+func markEnded(recent []Execution, e Entry) (marked []Execution, known bool) {
 	recent = slices.Clone(recent)
 	for i := range slices.Backward(recent) {
 		x := &recent[i]
 		if x.Outcome == OutcomeSucceeded && x.leavesProcesses() {
-			if x.Gone.IsZero() {
+			if known = x.Gone.IsZero(); known {
 				x.Gone, x.Stopped, x.ContainerEnded = e.Time, e.Kind != EntryGone, e.ContainerEnded
 			}
 			break
 		}
 	}
-	return recent
+	return recent, known
 }
 
 // Open reports whether processes of a start are alive.

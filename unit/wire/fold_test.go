@@ -97,3 +97,46 @@ func TestTheLastOfEachIndexOfATaskIsRemembered(t *testing.T) {
 		t.Errorf("%v are remembered, not %v", ids, want)
 	}
 }
+
+// TestAProgramChangesWithoutAnOperation: what the unit and clients of Supervisor's API do is told from executions.
+func TestAProgramChangesWithoutAnOperation(t *testing.T) {
+	t.Parallel()
+	start := func(outcome wire.Outcome) *wire.Execution {
+		return &wire.Execution{ID: "x", Interface: "Program", Operation: "start", Outcome: outcome, Started: time.Unix(1, 0)}
+	}
+	running := func(kind wire.EntryKind, x *wire.Execution) wire.Entry {
+		return wire.Entry{Kind: kind, State: "running", StartedFrom: "stopped", Execution: x}
+	}
+	stopped := func(kind wire.EntryKind) wire.Entry { return wire.Entry{Kind: kind, State: "stopped"} }
+	for name, tt := range map[string]struct {
+		entries                     []wire.Entry
+		external, completed, marked bool
+	}{
+		"started by an operation":           {entries: []wire.Entry{running(wire.EntryExit, start(wire.OutcomeSucceeded))}},
+		"started by the unit":               {entries: []wire.Entry{running(wire.EntryRunning, nil)}, external: true},
+		"and not live since":                {entries: []wire.Entry{running(wire.EntryRunning, nil), running(wire.EntryLive, nil)}, external: true},
+		"stopped after an operation":        {entries: []wire.Entry{running(wire.EntryExit, start(wire.OutcomeSucceeded)), stopped(wire.EntryStop)}, marked: true},
+		"stopped after the unit started it": {entries: []wire.Entry{running(wire.EntryRunning, nil), stopped(wire.EntryStop)}, external: true},
+		"stopped after the unit started it again": {
+			entries: []wire.Entry{
+				running(wire.EntryExit, start(wire.OutcomeSucceeded)), stopped(wire.EntryGone), running(wire.EntryRunning, nil), stopped(wire.EntryStop),
+			},
+			external: true, marked: true,
+		},
+		"ended by itself": {entries: []wire.Entry{running(wire.EntryRunning, nil), stopped(wire.EntryGone)}},
+		"completed":       {entries: []wire.Entry{running(wire.EntryRunning, nil), {Kind: wire.EntryGone, State: "stopped", Completed: true}}, completed: true},
+		"and started again": {
+			entries: []wire.Entry{{Kind: wire.EntryGone, State: "stopped", Completed: true}, {Kind: wire.EntryStart, State: "stopped", Execution: start(wire.OutcomeRunning)}},
+		},
+	} {
+		c := wire.Checkpointed{Component: "app", State: "stopped", Since: time.Unix(1, 0)}
+		for i, e := range tt.entries {
+			e.Seq, e.Time, e.Component = uint64(i+1), time.Unix(int64(i+2), 0), "app"
+			c = c.After(e, 10)
+		}
+		marked := len(c.Recent) > 0 && !c.Recent[0].Gone.IsZero()
+		if c.External != tt.external || c.Completed != tt.completed || marked != tt.marked {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}

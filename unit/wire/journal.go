@@ -76,7 +76,10 @@ type Checkpointed struct {
 	// earlier releases never set it.
 	Unmoved bool `json:"unmoved,omitempty"`
 	// Completed reports that it is a program that has ended as its exitcodes expect, and is not restarted.
-	Completed bool        `json:"completed,omitempty"`
-	Failing   *Failing    `json:"failing,omitempty"` // nil: it is live, or not checked
-	Recent    []Execution `json:"recent,omitempty"`  // executions whose ids must still be known, with their outcomes
+	Completed bool `json:"completed,omitempty"`
+	// External reports that it is a program that was started or stopped without an operation: by the unit, or by a
+	// client of Supervisor's API.
+	External bool        `json:"external,omitempty"`
+	Failing  *Failing    `json:"failing,omitempty"` // nil: it is live, or not checked
+	Recent   []Execution `json:"recent,omitempty"`  // executions whose ids must still be known, with their outcomes
 }

@@ -67,6 +67,7 @@ function part(p, chosen) {
 
 // edges are over all parts, and change with what is lacking.
 function edges(t, w, height) {
+  if (!t.edges.length) return null; // browsers take an empty drawing for an image without a name
   let lacking = '';
   for (const c of state.components.values()) if (c.lacks?.length) lacking += c.name + '>' + c.lacks.map(l => l.provider) + ' ';
   return memo('edges', [t, lacking], () => h('svg', {class: 'edges', viewBox: `${-MARGIN} ${-MARGIN} ${w} ${height}`, style: {'--x': 0, '--y': 0, '--w': w, '--h': height}}, t.edges.map(edge)));

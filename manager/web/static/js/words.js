@@ -41,8 +41,8 @@ export function bytes(n) {
 
 export const percent = p => (p < 10 ? p.toFixed(1) : Math.round(p)) + ' %';
 
-// bare leaves out the interface that all components have.
-export const bare = operation => operation.replace(/^Standard\./, '');
+// bare leaves out the interfaces that all components have, or all programs.
+export const bare = operation => operation.replace(/^(Standard|Program)\./, '');
 
 export const SIGNS = {ok: '●', idle: '○', busy: '◐', warn: '▲', bad: '✕'};
 const MEANINGS = {ok: 'up', idle: 'not up', busy: 'working', warn: 'needs a look', bad: 'in trouble'};
@@ -65,7 +65,7 @@ export function lasted(since) {
 }
 
 // plain is a sentence of the manager's without the interface that all components have.
-export const plain = text => text.replace(/\bStandard\./g, '');
+export const plain = text => text.replace(/\b(Standard|Program)\./g, '');
 
 // obstacleText is what is in the way, with the time as clocks here have it.
 export const obstacleText = o => plain(o.reason).replace(/; it is tried again at \S+$/, '') + (o.until ? ', tried again at ' + whenOf(o.until) : '');
