@@ -38,8 +38,29 @@ func attachedFolder(t *testing.T) string {
 	return folder
 }
 
-// newComposed makes a project from a Compose file, in which FOLDER is testdata/attached and NAME the project.
-func newComposed(t *testing.T, file string) *composed {
+// newComposed makes a project with two services that run supervisord, and one that does not.
+func newComposed(t *testing.T) *composed {
+	t.Helper()
+	return newComposedOf(t, `services:
+  exports:
+    build: FOLDER/exports
+    environment: {ENABLE_WORKER: "false", WORKERS: "3"}
+    networks: [back]
+  web:
+    build: FOLDER/web
+    volumes: ["data:/data"]
+    networks: [front, back]
+  store:
+    image: busybox:1.36
+    command: ["sleep", "1000"]
+    networks: [back]
+networks: {front: {}, back: {internal: true}}
+volumes: {data: {}}
+`)
+}
+
+// newComposedOf makes a project from a Compose file, in which FOLDER is testdata/attached and NAME the project.
+func newComposedOf(t *testing.T, file string) *composed {
 	t.Helper()
 	p := &composed{engine: dockerEngine(t), name: "attach-" + run + "-" + random()}
 	if err := bring("supervisord:test", "busybox:1.36"); err != nil {
@@ -156,22 +177,7 @@ func (d definition) without() definition {
 // TestAComposeProjectIsAttachedAndRestored runs a project as it is, then with the file of toskose attach, then as it is again.
 func TestAComposeProjectIsAttachedAndRestored(t *testing.T) {
 	t.Parallel()
-	p := newComposed(t, `services:
-  exports:
-    build: FOLDER/exports
-    environment: {ENABLE_WORKER: "false", WORKERS: "3"}
-    networks: [back]
-  web:
-    build: FOLDER/web
-    volumes: ["data:/data"]
-    networks: [front, back]
-  store:
-    image: busybox:1.36
-    command: ["sleep", "1000"]
-    networks: [back]
-networks: {front: {}, back: {internal: true}}
-volumes: {data: {}}
-`)
+	p := newComposed(t)
 	p.compose(t, nil, "up", "-d")
 	before := map[string]definition{"exports": p.definition(t, "exports"), "web": p.definition(t, "web"), "store": p.definition(t, "store")}
 	store := p.container(t, "store").ID
@@ -256,7 +262,7 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 func TestAComposeProjectIsAttachedOnASwarm(t *testing.T) {
 	t.Parallel()
 	joinSwarm(t, dockerEngine(t))
-	p := newComposed(t, `version: "3.8"
+	p := newComposedOf(t, `version: "3.8"
 services:
   web:
     image: NAME-web
