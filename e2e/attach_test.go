@@ -11,14 +11,16 @@ import (
 	"testing"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/internal/freeport"
 )
 
-// composed is a Compose project of the user, with two services that run supervisord and one that does not.
+// composed is a Compose project of the user.
 type composed struct {
 	engine *client.Client
 	name   string
@@ -26,28 +28,26 @@ type composed struct {
 	env    []string // of toskose: its contexts are the project's own
 }
 
-func newComposed(t *testing.T) *composed {
+// attachedFolder returns the path of testdata/attached.
+func attachedFolder(t *testing.T) string {
 	t.Helper()
-	p := &composed{engine: dockerEngine(t), name: "attach-" + run + "-" + random()}
-	if err := bring("supervisord:test", "busybox:1.36"); err != nil {
-		t.Fatal(err)
-	}
-	p.dir = filepath.Join(t.TempDir(), p.name)
-	p.env = []string{"TOSKOSE_CONFIG=" + filepath.Join(t.TempDir(), "config")}
 	folder, err := filepath.Abs(filepath.Join("testdata", "attached"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(p.dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(p.dir, "compose.yaml"), fmt.Sprintf(`services:
+	return folder
+}
+
+// newComposed makes a project with two services that run supervisord, and one that does not.
+func newComposed(t *testing.T) *composed {
+	t.Helper()
+	return newComposedOf(t, `services:
   exports:
-    build: %[1]s/exports
+    build: FOLDER/exports
     environment: {ENABLE_WORKER: "false", WORKERS: "3"}
     networks: [back]
   web:
-    build: %[1]s/web
+    build: FOLDER/web
     volumes: ["data:/data"]
     networks: [front, back]
   store:
@@ -56,25 +56,43 @@ func newComposed(t *testing.T) *composed {
     networks: [back]
 networks: {front: {}, back: {internal: true}}
 volumes: {data: {}}
-`, folder))
+`)
+}
+
+// newComposedOf makes a project from a Compose file, in which FOLDER is testdata/attached and NAME the project.
+func newComposedOf(t *testing.T, file string) *composed {
+	t.Helper()
+	p := &composed{engine: dockerEngine(t), name: "attach-" + run + "-" + random()}
+	if err := bring("supervisord:test", "busybox:1.36"); err != nil {
+		t.Fatal(err)
+	}
+	p.dir = filepath.Join(t.TempDir(), p.name)
+	p.env = []string{"TOSKOSE_CONFIG=" + filepath.Join(t.TempDir(), "config")}
+	if err := os.Mkdir(p.dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(p.dir, "compose.yaml"), strings.NewReplacer("FOLDER", attachedFolder(t), "NAME", p.name).Replace(file))
 	t.Cleanup(func() {
 		p.compose(t, nil, "down", "--volumes", "--remove-orphans", "--rmi", "local", "--timeout", "1")
-		p.removeManagers(t)
+		p.removeImages(t)
 	})
 	return p
 }
 
-// removeManagers removes the images of managers, which have names of their own.
-func (p *composed) removeManagers(t *testing.T) {
+// removeImages removes the images that have the project's name.
+func (p *composed) removeImages(t *testing.T) {
 	t.Helper()
 	all, err := p.engine.ImageList(contextAfter(t), image.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range all {
-		if slices.ContainsFunc(i.RepoTags, func(tag string) bool { return strings.HasPrefix(tag, p.name) }) {
-			if _, err := p.engine.ImageRemove(contextAfter(t), i.ID, image.RemoveOptions{Force: true, PruneChildren: true}); err != nil {
-				t.Errorf("cannot remove %s: %v", i.RepoTags, err)
+		for _, tag := range i.RepoTags {
+			if !strings.HasPrefix(tag, p.name) {
+				continue
+			}
+			if _, err := p.engine.ImageRemove(contextAfter(t), tag, image.RemoveOptions{PruneChildren: true}); err != nil {
+				t.Errorf("cannot remove %s: %v", tag, err)
 			}
 		}
 	}
@@ -238,4 +256,71 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 		}
 		return true
 	})
+}
+
+// TestAComposeProjectIsAttachedOnASwarm deploys a stack of both files.
+func TestAComposeProjectIsAttachedOnASwarm(t *testing.T) {
+	t.Parallel()
+	joinSwarm(t, dockerEngine(t))
+	p := newComposedOf(t, `version: "3.8"
+services:
+  web:
+    image: NAME-web
+    build: FOLDER/web
+    deploy: {replicas: 2, endpoint_mode: dnsrr}
+`)
+	p.compose(t, nil, "build", "-q")
+	port := fmt.Sprint(freeport.Find(t))
+	p.toskose(t, "attach", "--tls", "--port", port)
+	second := filepath.Join(p.dir, "compose.toskose.yml")
+	p.compose(t, []string{second}, "build", "-q", "toskose-manager")
+	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, p.dir, found(t, "docker"), "stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml", "-c", second, p.name)
+	t.Cleanup(func() {
+		must(t, "", found(t, "docker"), "stack", "rm", p.name)
+		eventually(t, "the stack is removed", func() bool { return len(p.ofStack(t)) == 0 })
+	})
+	eventually(t, "both replicas are found", func() bool {
+		at := p.managerOfStack(t)
+		if at == "" {
+			return false
+		}
+		r := commandWith(t, p.env, p.dir, "toskose", "ps", "--manager", "https://"+at+":"+port)
+		return strings.Count(r.stdout, "web/cron ") == 2 && strings.Count(r.stdout, " running ") == 6
+	})
+}
+
+// ofStack returns the containers of a stack.
+func (p *composed) ofStack(t *testing.T) []container.Summary {
+	t.Helper()
+	list, err := p.engine.ContainerList(contextAfter(t), container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", "com.docker.stack.namespace="+p.name))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// managerOfStack returns the address of the manager's container on this machine: the routing mesh requires IPVS, which not
+// every kernel has.
+func (p *composed) managerOfStack(t *testing.T) string {
+	t.Helper()
+	for _, c := range p.ofStack(t) {
+		if c.Labels["com.docker.swarm.service.name"] != p.name+"_toskose-manager" || c.State != container.StateRunning {
+			continue
+		}
+		about, err := p.engine.ContainerInspect(t.Context(), c.ID)
+		if err != nil || len(about.NetworkSettings.SandboxID) < 12 {
+			return ""
+		}
+		bridge, err := p.engine.NetworkInspect(t.Context(), "docker_gwbridge", network.InspectOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, end := range bridge.Containers {
+			if end.Name == "gateway_"+about.NetworkSettings.SandboxID[:12] {
+				at, _, _ := strings.Cut(end.IPv4Address, "/")
+				return at
+			}
+		}
+	}
+	return ""
 }

@@ -68,13 +68,16 @@ func (p *project) write(file, text string) {
 	}
 }
 
-// image adds an image with empty files to the layout.
+// image adds an image with scripts to the layout.
 func (p *project) image(path layout.Path, name string, files []string, command ...string) {
 	p.t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, file := range files {
-		if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o755, Typeflag: tar.TypeReg}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Name: file, Mode: 0o755, Size: 2, Typeflag: tar.TypeReg}); err != nil {
+			p.t.Fatal(err)
+		}
+		if _, err := w.Write([]byte("#!")); err != nil {
 			p.t.Fatal(err)
 		}
 	}

@@ -40,7 +40,7 @@ func (oneImage) Stat(_ context.Context, name string) (source.File, error) {
 	return source.File{Path: name, Mode: 0o755}, nil
 }
 
-func (oneImage) Read(context.Context, string, int64) ([]byte, error) { return nil, fs.ErrNotExist }
+func (oneImage) Read(context.Context, string, int64) ([]byte, error) { return []byte("#!"), nil }
 
 func (oneImage) List(context.Context, string) ([]string, error) { return nil, fs.ErrNotExist }
 

@@ -371,3 +371,13 @@ func TestAMountedScriptThatStartsSupervisordIsRead(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+func TestAnotherImplementationOfSupervisordIsNoted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, fakeImages{"web": supervised(fakeFiles{"/usr/bin/supervisord": "\x7fELF", "/etc/supervisord.conf": ""})}, map[string]string{
+		"compose.yaml": "services: {web: {image: web}}\n",
+	})
+	if f := b.must()["web"]; !f.Attached || len(f.Notes) != 1 || !strings.HasPrefix(f.Notes[0], "/usr/bin/supervisord is a binary and not Supervisor's script") {
+		t.Errorf("%+v", f)
+	}
+}

@@ -146,3 +146,28 @@ func TestManifestsThatCannotBeAttachedAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestDetachReadsAKustomization(t *testing.T) {
+	t.Parallel()
+	b := newCluster(t, pods)
+	if _, err := b.attachCluster(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Read(b.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore, remove := a.Restore()
+	want := [][]string{
+		{"kubectl", "apply", "-k", strings.TrimSuffix(b.dir, "-toskose")},
+		{"kubectl", "delete", "deployment,service,configmap,secret", "-l", "app.kubernetes.io/managed-by=toskose-attach", "--namespace", "shop"},
+		{"rm", "-r", b.dir},
+	}
+	if diff := cmp.Diff(want, append(restore, remove...)); diff != "" {
+		t.Error(diff)
+	}
+	b.write(filepath.Join(b.dir, "other", kustomization), "resources: [../x]\n")
+	if _, err := Read(filepath.Join(b.dir, "other")); err == nil || !strings.Contains(err.Error(), "was not written by toskose attach") {
+		t.Errorf("of another folder: %v", err)
+	}
+}

@@ -3,26 +3,31 @@ package attach
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
 	"gopkg.in/yaml.v3"
 )
 
-// Attachment is what Compose wrote for a project.
+// Attachment is what Compose or Cluster wrote.
 type Attachment struct {
-	Project string   `json:"project"`
-	Files   []string `json:"files"`  // the user's Compose files
-	File    string   `json:"file"`   // the second Compose file
-	Folder  string   `json:"folder"` // with its files
-	Image   string   `json:"image"`  // of the manager
+	Project   string   `json:"project"`
+	Files     []string `json:"files"`               // the user's Compose files, or the folder with the user's kustomization
+	File      string   `json:"file,omitempty"`      // the second Compose file; empty: a kustomization was written
+	Folder    string   `json:"folder"`              // with the other files
+	Image     string   `json:"image,omitempty"`     // of the manager that Compose builds
+	Namespace string   `json:"namespace,omitempty"` // on Kubernetes, if the manifests name it
 }
 
-// Read returns what Compose wrote with a second Compose file.
+// Read returns what was written: with a second Compose file, or as the folder of a kustomization.
 func Read(path string) (*Attachment, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return readCluster(path)
 	}
 	data, err := readLimited(path)
 	if err != nil {
@@ -45,9 +50,36 @@ func Read(path string) (*Attachment, error) {
 	return a, nil
 }
 
+// readCluster reads the kustomization that Cluster wrote.
+func readCluster(dir string) (*Attachment, error) {
+	data, err := readLimited(filepath.Join(dir, kustomization))
+	if err != nil {
+		return nil, err
+	}
+	var k struct {
+		Resources []string `yaml:"resources"`
+		Namespace string   `yaml:"namespace"`
+	}
+	if err := yaml.Unmarshal(data, &k); err != nil {
+		return nil, fmt.Errorf("cannot read the kustomization in %q: %w", dir, err)
+	}
+	if !bytes.HasPrefix(data, []byte(header)) || len(k.Resources) == 0 {
+		return nil, fmt.Errorf("the kustomization in %q was not written by toskose attach", dir)
+	}
+	base := filepath.Join(dir, k.Resources[0])
+	return &Attachment{Project: filepath.Base(base), Files: []string{base}, Folder: dir, Namespace: k.Namespace}, nil
+}
+
 // Restore returns the commands that restore the containers as they were before, and the
 // commands that then remove what it wrote.
 func (a *Attachment) Restore() (restore, remove [][]string) {
+	if a.File == "" {
+		added := []string{"kubectl", "delete", "deployment,service,configmap,secret", "-l", managedBy + "=" + managedByAttach}
+		if a.Namespace != "" {
+			added = append(added, "--namespace", a.Namespace)
+		}
+		return [][]string{{"kubectl", "apply", "-k", a.Files[0]}, added}, [][]string{{"rm", "-r", a.Folder}}
+	}
 	all := append(slices.Clone(a.Files), a.File)
 	restore = [][]string{append(ComposeCommand(all...), "rm", "--stop", "--force", Manager), append(ComposeCommand(a.Files...), "up", "-d")}
 	return restore, [][]string{{"rm", "-r", a.File, a.Folder}, {"docker", "image", "rm", a.Image}}

@@ -156,7 +156,10 @@ func (l *looker) find(f *Finding, forced bool) error {
 	if err != nil {
 		return err
 	}
-	f.Notes = conf.notes
+	if f.Notes, err = l.implementation(f.Supervisord); err != nil {
+		return err
+	}
+	f.Notes = append(f.Notes, conf.notes...)
 	f.Port = l.freePort(conf)
 	f.Attached = true
 	return nil
@@ -273,6 +276,21 @@ func (l *looker) paths(s start) (found []string, err error) {
 		}
 	}
 	return found, nil
+}
+
+// implementation notes that a supervisord is not Supervisor's, which is a script.
+func (l *looker) implementation(paths []string) (notes []string, err error) {
+	const script = "#!"
+	for _, name := range paths {
+		data, err := l.contents.Files.Read(l.ctx, name, int64(len(script)))
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", name, err)
+		}
+		if string(data) != script {
+			notes = append(notes, name+" is a binary and not Supervisor's script: settings that only it knows have no effect")
+		}
+	}
+	return notes, nil
 }
 
 // defaultPath is the PATH of a container whose image sets none.

@@ -169,9 +169,15 @@ func restricted() object {
 	}
 }
 
+// The label of all objects that attaching adds.
+const (
+	managedBy       = "app.kubernetes.io/managed-by"
+	managedByAttach = "toskose-attach"
+)
+
 // addedLabels are the labels of the objects that attaching adds, and select the manager's pod.
 func addedLabels() object {
-	return object{"app.kubernetes.io/name": Manager, "app.kubernetes.io/managed-by": "toskose-attach"}
+	return object{"app.kubernetes.io/name": Manager, managedBy: managedByAttach}
 }
 
 // manager returns the manager's Deployment and Service, and a headless Service for the pods of each

@@ -89,6 +89,7 @@ func newAttach(env Environment) *cobra.Command {
 			return f.run(cmd, env)
 		},
 	}
+	cmd.ValidArgsFunction = composeFiles
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.opts.Profiles, "profile", nil, "active `PROFILE` of Compose; may be repeated")
 	flags.StringSliceVar(&f.opts.Services, "service", nil, "attach only this `SERVICE`, even if its command does not name supervisord; may be repeated")
@@ -104,6 +105,11 @@ func newAttach(env Environment) *cobra.Command {
 	flags.BoolVar(&f.json, "json", false, "print the findings as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("images", cobra.FixedCompletions([]string{image.Engine.String(), image.Registry.String(), image.LayoutPrefix}, cobra.ShellCompDirectiveNoSpace)) // the flag is there
 	return cmd
+}
+
+// composeFiles makes shells suggest Compose files.
+func composeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yml", "yaml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
 func (f *flags) run(cmd *cobra.Command, env Environment) error {

@@ -15,7 +15,7 @@ import (
 const detachHelp = `Show the commands that restore the containers of an attached Compose project, and those
 that remove what ` + "`toskose attach`" + ` wrote. It runs none of them.
 
-FILE is the second Compose file; default: compose.toskose.yml.`
+FILE is the second Compose file, or the folder that -k wrote; default: compose.toskose.yml.`
 
 // steps are the commands to enter.
 type steps struct {
