@@ -73,6 +73,13 @@ func newComposedOf(t *testing.T, file string) *composed {
 	}
 	write(t, filepath.Join(p.dir, "compose.yaml"), strings.NewReplacer("FOLDER", attachedFolder(t), "NAME", p.name).Replace(file))
 	t.Cleanup(func() {
+		if list, err := p.engine.ContainerList(contextAfter(t), container.ListOptions{All: true}); err == nil && t.Failed() {
+			for _, c := range list {
+				if c.Labels["com.docker.compose.project"] == p.name {
+					t.Logf("%s, %s:\n%v", c.Names, c.Status, command(t, "", found(t, "docker"), "logs", "--tail", "40", c.ID))
+				}
+			}
+		}
 		p.compose(t, nil, "down", "--volumes", "--remove-orphans", "--rmi", "local", "--timeout", "1")
 		p.removeImages(t)
 	})

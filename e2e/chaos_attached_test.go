@@ -33,7 +33,7 @@ func TestChaosOnComposeOfAttachedContainers(t *testing.T) {
 		return strings.TrimSpace(r.stdout) == "200"
 	}
 	pid := func(service, program string) string {
-		return strings.TrimSpace(inContainer(t, p.engine, p.container(t, service).ID, "supervisorctl", "pid", program))
+		return strings.TrimSpace(inContainer(t, p.engine, p.container(t, service).ID, "sh", "-c", "supervisorctl pid $1 || :", "sh", program))
 	}
 	eventually(t, "the pages are served", serves)
 
