@@ -23,7 +23,7 @@ import (
 // Names in what is written.
 const (
 	DefaultFile = "compose.toskose.yml" // the second Compose file
-	FolderName  = "toskose"             // the folder beside it
+	FolderName  = "toskose"             // the folder beside it; beside NAME.yml, it is NAME-toskose
 	ConfigFile  = "toskose.yml"         // the user's settings
 	Manager     = "toskose-manager"     // the manager's service
 	DefaultPort = 10000                 // of the manager

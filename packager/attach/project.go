@@ -56,8 +56,18 @@ func load(ctx context.Context, opts Options) (*project, error) {
 	if p.output, err = filepath.Abs(cmp.Or(opts.Output, filepath.Join(filepath.Dir(p.ComposeFiles[0]), DefaultFile))); err != nil {
 		return nil, err
 	}
-	p.folder = filepath.Join(filepath.Dir(p.output), FolderName)
+	p.folder = folderOf(p.output)
 	return p, errors.Join(p.checkOutput(), p.checkNames(opts), p.checkPort(opts.Port))
+}
+
+// folderOf returns the folder of the files of a second Compose file. Each file has its own, so that
+// projects can share a folder.
+func folderOf(output string) string {
+	dir, base := filepath.Split(output)
+	if base == DefaultFile {
+		return filepath.Join(dir, FolderName)
+	}
+	return filepath.Join(dir, strings.TrimSuffix(base, filepath.Ext(base))+"-"+FolderName)
 }
 
 // withoutGenerated removes files that Compose wrote.

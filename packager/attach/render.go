@@ -111,7 +111,7 @@ type renderer struct {
 func (r *renderer) render() ([]byte, error) {
 	r.file = file{
 		Version: text(r.project.version), Services: map[string]service{}, Secrets: map[string]secret{}, Networks: map[string]none{},
-		About: about{Project: r.project.Name, Folder: FolderName, Image: r.image},
+		About: about{Project: r.project.Name, Folder: filepath.Base(r.project.folder), Image: r.image},
 	}
 	for _, name := range r.project.ComposeFiles {
 		relative, err := filepath.Rel(filepath.Dir(r.project.output), name)
