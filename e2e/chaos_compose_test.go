@@ -46,6 +46,7 @@ func TestChaosOnCompose(t *testing.T) {
 	}
 	c.survives(t, c.failsTwice())
 	c.survives(t, c.hangs())
+	c.survives(t, c.answersNothing())
 	for _, name := range []string{"the machine stopped, as by a power cut, and started", "the same again, within a minute of the last starts"} {
 		c.survives(t, fault{
 			name: name,
@@ -161,6 +162,6 @@ func (c *chaos) silent() fault {
 // troubledNodes configures the containers with components; more is what each has
 // beside, in the place of a mapping's lines.
 func troubledNodes(backend, frontend string) string {
-	return "  backend:\n" + backend + "    components: {logsniffer: {}}\n" +
+	return "  backend:\n" + backend + "    components: {logsniffer: {}, api: {liveness: {http: \"http://127.0.0.1:8081/\", status: \"404\", interval: 1s, timeout: 1s}}}\n" +
 		"  frontend:\n" + frontend + "    components: {gui: {operations: {Standard.configure: {timeout: 5s}}}}\n"
 }

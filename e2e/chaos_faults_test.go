@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,14 +51,19 @@ func (c *chaos) nothingIsLost(t *testing.T) {
 // which nobody has asked the unit for.
 func (c *chaos) killWithin(t *testing.T, service, word string) time.Time {
 	t.Helper()
+	return c.signalWithin(t, service, word, syscall.SIGKILL)
+}
+
+func (c *chaos) signalWithin(t *testing.T, service, word string, sig syscall.Signal) time.Time {
+	t.Helper()
 	said := c.within(t, service, "python3", "-c", `
 import os, sys, time
 for pid in filter(str.isdigit, os.listdir("/proc")):
     command = open(f"/proc/{pid}/cmdline").read()
     if int(pid) != os.getpid() and sys.argv[1] in command:
         print(time.time())
-        os.kill(int(pid), 9)
-`, word)
+        os.kill(int(pid), int(sys.argv[2]))
+`, word, strconv.Itoa(int(sig)))
 	since, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(said, "\n", 2)[0]), 64)
 	if err != nil {
 		t.Fatalf("no process has %q in its command line: %q", word, said)
@@ -173,6 +179,17 @@ func (c *chaos) hangs() fault {
 			return began
 		},
 		runs: each(1, guiUp+" stop delete configure"),
+	}
+}
+
+// answersNothing stops the processes of api, whose port still accepts: its liveness checks fail.
+func (c *chaos) answersNothing() fault {
+	return fault{
+		name: "a component hangs, its port open, checked each second",
+		strike: func(t *testing.T) time.Time {
+			return c.signalWithin(t, "backend", "server.py", syscall.SIGSTOP)
+		},
+		runs: each(1, "api start"),
 	}
 }
 

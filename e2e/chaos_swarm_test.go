@@ -170,6 +170,7 @@ func TestChaosOnASwarm(t *testing.T) {
 	}
 	c.survives(t, c.failsTwice())
 	c.survives(t, c.hangs())
+	c.survives(t, c.answersNothing())
 	c.crashes(t)
 	c.nothingIsLost(t)
 	c.journalsAgree(t, len(recovery), "backend", "frontend")

@@ -66,7 +66,7 @@ const (
 )
 
 // Run learns the programs of attached nodes until ctx ends or Close. To replace the App, it calls replace, which calls
-// next: that ends the current App and starts another. Run returns an error if that fails; there is no App then.
+// next: that ends the current App and starts another. If that fails, Run returns an error, without an App.
 func (l *Learner) Run(ctx context.Context, replace func(next func() (*App, error)) error) error {
 	if !slices.ContainsFunc(l.app.Nodes, func(n spec.Node) bool { return n.Attached != nil }) {
 		return nil

@@ -95,7 +95,7 @@ type Node struct {
 	Unit           *Unit  `json:"unit,omitempty"`            // of each replica; nil: the node is standalone or a job
 }
 
-// Attached defines what the programs of an attached node require.
+// Attached defines the requirements of the programs of an attached node.
 type Attached struct {
 	// Requires lists, by program, the nodes and the programs (as node/program) that must be available while it runs.
 	Requires map[string][]string `json:"requires,omitempty"`

@@ -169,7 +169,7 @@ func TestAttachAndDetachRefuseBadInput(t *testing.T) {
 		"attach --port 0":                       {cli.ExitUsage, "--port 0 is not a port"},
 		"attach nothing.yml":                    {cli.ExitFailed, "nothing.yml: no such file"},
 		"attach --exclude web --images oci:DIR": {cli.ExitFailed, "no service can be attached"},
-		"detach":                                {cli.ExitUnopened, "there is no compose.toskose.yml here: name the file that toskose attach wrote"},
+		"detach":                                {cli.ExitUnopened, "compose.toskose.yml does not exist here: name the file that toskose attach wrote"},
 		"detach compose.yaml":                   {cli.ExitUnopened, "was not written by toskose attach"},
 	} {
 		args := strings.Fields(strings.ReplaceAll(words, "DIR", p.images))

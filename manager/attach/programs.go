@@ -29,7 +29,7 @@ type Programs struct {
 func (p *Programs) Of() map[string][]spec.AttachedProgram { return p.of }
 
 // Update learns the programs that units report in a snapshot. A node has the programs of all its replicas. While one of
-// them is unreachable, it also keeps those that it had. refused is why programs of a node are ignored, if that is new.
+// them is unreachable, it also keeps its previous programs. refused is why programs of a node are ignored, if that is new.
 func (p *Programs) Update(app *spec.Application, now *mirror.Snapshot) (refused map[string][]string) {
 	if p.of == nil {
 		p.of, p.refused = map[string][]spec.AttachedProgram{}, map[string][]string{}

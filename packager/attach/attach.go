@@ -20,7 +20,7 @@ import (
 	"github.com/toskose/toskose/packager/output"
 )
 
-// Names in what is written.
+// Names in the written files.
 const (
 	DefaultFile = "compose.toskose.yml" // the second Compose file
 	FolderName  = "toskose"             // the folder beside it; beside NAME.yml, it is NAME-toskose
@@ -59,7 +59,7 @@ type Options struct {
 	Kustomize func(ctx context.Context, dir string) ([]byte, error)
 }
 
-// Result describes what was written.
+// Result describes the written files.
 type Result struct {
 	Project   string         `json:"project"`
 	Files     []string       `json:"files,omitempty"`     // Compose files to run with, the written one last

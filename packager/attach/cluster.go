@@ -199,7 +199,7 @@ func (c *cluster) checkNames(opts Options) error {
 	}
 	for _, name := range slices.Concat(opts.Services, opts.Exclude) {
 		if !slices.Contains(names, name) {
-			problems = append(problems, fmt.Errorf("there is no workload %q%s", name, hint(name, names)))
+			problems = append(problems, fmt.Errorf("no workload is named %q%s", name, hint(name, names)))
 		}
 	}
 	return errors.Join(problems...)
@@ -233,7 +233,7 @@ func lookIntoPod(ctx context.Context, opts Options, w workload, arch string) (fi
 	case slices.Contains(opts.Exclude, name):
 		return Finding{Service: name, Reason: "excluded with --exclude"}, "", nil
 	case len(opts.Services) > 0 && !forced:
-		return Finding{Service: name, Reason: "not among those of --service"}, "", nil
+		return Finding{Service: name, Reason: "not named by --service"}, "", nil
 	}
 	for i, c := range w.Spec.Template.Spec.Containers {
 		f := Finding{Service: name, Image: c.Image}

@@ -118,7 +118,7 @@ func TestManifestsThatCannotBeAttachedAreRefused(t *testing.T) {
 		"two of a name":      {deployment("web", "a", "x") + deployment("web", "a", "x"), nil, `two workloads have the name "web": rename one`},
 		"two namespaces":     {deployment("web", "a", "x") + deployment("api", "b", "x"), nil, `"api" is in namespace "b", and others are in "a": attach each namespace on its own`},
 		"the manager's name": {deployment(Manager, "a", "x"), nil, `workload "toskose-manager" has the name of the manager`},
-		"an unknown name":    {deployment("web", "a", "x"), func(o *Options) { o.Exclude = []string{"wep"} }, `there is no workload "wep" (did you mean "web"?)`},
+		"an unknown name":    {deployment("web", "a", "x"), func(o *Options) { o.Exclude = []string{"wep"} }, `no workload is named "wep" (did you mean "web"?)`},
 		"no YAML":            {"a: [", nil, "the manifests in "},
 		"another kind":       {"kind: Deployment\nspec: 1\n", nil, "the manifests in "},
 		"nothing to attach":  {deployment("db", "a", "\"postgres:16\""), nil, ErrNothing.Error()},

@@ -20,7 +20,7 @@ type Attachment struct {
 	Namespace string   `json:"namespace,omitempty"` // on Kubernetes, if the manifests name it
 }
 
-// Read returns what was written: with a second Compose file, or as the folder of a kustomization.
+// Read returns a result that was written earlier: a second Compose file, or the folder of a kustomization.
 func Read(path string) (*Attachment, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func readCluster(dir string) (*Attachment, error) {
 }
 
 // Restore returns the commands that restore the containers as they were before, and the
-// commands that then remove what it wrote.
+// commands that then remove the written files.
 func (a *Attachment) Restore() (restore, remove [][]string) {
 	if a.File == "" {
 		added := []string{"kubectl", "delete", "deployment,service,configmap,secret", "-l", managedBy + "=" + managedByAttach}

@@ -65,7 +65,7 @@ func (p *project) lookInto(ctx context.Context, opts Options, s types.ServiceCon
 	return f, forcedError(f, forced)
 }
 
-// inspect completes the finding with what the image and mounted files show.
+// inspect completes the finding from the image and mounted files.
 func inspect(ctx context.Context, opts Options, s types.ServiceConfig, configs types.Configs, arch string, f *Finding) error {
 	return opts.Images.Inspect(ctx, f.Image, arch, func(c *image.Contents) error {
 		c.Files = withMounts(c.Files, s, configs)
@@ -74,14 +74,14 @@ func inspect(ctx context.Context, opts Options, s types.ServiceConfig, configs t
 	})
 }
 
-// needsUnit makes a finding negative if there is no unit for its architecture.
+// needsUnit makes a finding negative if its architecture has no unit.
 func needsUnit(opts Options, f *Finding) error {
 	if !f.Attached {
 		return nil
 	}
 	file, _, err := image.FindBinary(opts.Binaries, unitBinary, f.arch)
 	if err == nil && file == "" {
-		f.Attached, f.Reason = false, fmt.Sprintf("its image is for %s, and there is no unit for it beside toskose", f.arch)
+		f.Attached, f.Reason = false, fmt.Sprintf("its image is for %s, and toskose has no unit for it", f.arch)
 	}
 	return err
 }
@@ -183,7 +183,7 @@ var (
 	confOption   = regexp.MustCompile(`supervisord\b[^\n;|&]*?\s(?:-c|--configuration)(?:\s+|=)?['"]?(/[\w./+@-]+)`)
 )
 
-// start reads the command line and the scripts that it names, and those that these name.
+// start reads the command line, the scripts that it names, and the scripts that they name.
 func (l *looker) start() (start, error) {
 	words := slices.Concat(l.entrypoint(), l.command())
 	texts := []string{strings.Join(words, " ")}

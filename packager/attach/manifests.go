@@ -113,7 +113,7 @@ func (r *clusterRenderer) managerSecrets() []string {
 	return all
 }
 
-// patch returns what is merged into a workload: an init container copies the unit, which is mounted
+// patch returns the patch of a workload: an init container copies the unit, which is mounted
 // over supervisord.
 func (r *clusterRenderer) patch(f Finding) object {
 	i := slices.IndexFunc(r.cluster.workloads, func(w workload) bool { return w.Metadata.Name == f.Service })

@@ -19,7 +19,7 @@ import (
 // not known.
 type hostMount struct{ target, path string }
 
-// mountedFiles are the files of a container: those of its image, and the mounted ones over them.
+// mountedFiles are the files of a container: the image, with mounted files over it.
 type mountedFiles struct {
 	source.Files
 	mounts []hostMount

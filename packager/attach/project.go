@@ -43,7 +43,7 @@ func load(ctx context.Context, opts Options) (*project, error) {
 		return nil, err
 	}
 	if len(options.ConfigPaths) == 0 {
-		return nil, errors.New("there is no Compose file here: name it")
+		return nil, errors.New("this folder has no Compose file: name one")
 	}
 	loaded, err := options.LoadProject(ctx)
 	if err != nil {

@@ -137,7 +137,7 @@ func TestWhyAServiceIsNotAttached(t *testing.T) {
 	}{
 		"another command":      {supervised(nil), "command: celery worker", "its command does not name supervisord, which its image has; --service web attaches it"},
 		"another entry point":  {supervised(nil), "entrypoint: /app", "its command does not name supervisord"},
-		"another architecture": {arm, "", "its image is for arm64, and there is no unit for it beside toskose"},
+		"another architecture": {arm, "", "its image is for arm64, and toskose has no unit for it"},
 		"a mount over it":      {supervised(nil), "volumes: [\"./x:/usr/bin/supervisord\"]", "the service mounts a file over /usr/bin/supervisord"},
 		"no network":           {supervised(nil), "network_mode: none", "network_mode: none"},
 		"an image of toskose":  {packaged, "", "its image was packaged by toskose"},

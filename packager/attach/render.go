@@ -151,7 +151,7 @@ func (r *renderer) secret(name, target string) secretRef {
 	return secretRef{key(name), target}
 }
 
-// attached returns what the second file adds to a service.
+// attached returns the additions of the second file to a service.
 func (r *renderer) attached(f Finding) service {
 	own := func(name string) string { return unitSecret(f.Service, name) }
 	s := service{

@@ -16,7 +16,7 @@ const (
 	maxIncluded = 64        // files
 )
 
-// configuration is what the files of supervisord show. Files that a container writes when it
+// configuration is the content of the files of supervisord. Files that a container writes when it
 // starts are not known.
 type configuration struct {
 	known bool     // the files exist, and name all ports
@@ -151,7 +151,7 @@ const (
 	stdoutResult  = "supervisor_stdout:event_handler" // copies results to the output, as the unit does
 )
 
-// add notes what the sections name that the unit does not have.
+// add notes the features that sections use and the unit does not have.
 func (c *configuration) add(sections []section) {
 	for _, s := range sections {
 		kind, name, _ := strings.Cut(s.name, ":")

@@ -19,7 +19,7 @@ var composeKeys = map[string]string{
 	"build":             "Toskose builds images itself: see docker",
 	"command":           "it is the property command of the container",
 	"configs":           "the manifests have no configs",
-	"container_name":    "Compose names the containers, of which there can be several",
+	"container_name":    "Compose names the containers, because a service can have several",
 	"credential_spec":   "Toskose does not support Windows containers",
 	"depends_on":        "Toskose sets it from the requirements of the application",
 	"deploy":            "it is set by deploy of the container",
@@ -42,7 +42,7 @@ var unitKeys = map[string]string{
 	"pid":         "the unit is the first process of the container",
 	"read_only":   "the unit writes its journal and logs in the container",
 	"stop_signal": "the unit stops the components when it receives TERM",
-	"user":        "the image's user runs the unit; user of a component sets that of its operations",
+	"user":        "the image's user runs the unit; set user of a component for its operations",
 }
 
 // The labels that Toskose, Compose and a Swarm set themselves.

@@ -100,7 +100,7 @@ func (d *decoder) duration(path, text string) {
 	}
 }
 
-// volumeForm matches the names that Docker engines allow for volumes, which include those that Kubernetes allows for claims.
+// volumeForm matches the names that Docker engines allow for volumes, which include all names of claims on Kubernetes.
 var volumeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]+$`)
 
 // maxVolumeName is the maximum length of a file's name, and of the name of a Kubernetes object.

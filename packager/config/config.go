@@ -35,7 +35,7 @@ type Node struct {
 	// MaxUnavailable is the number of replicas that operations may make unavailable at the same
 	// time; 0: 1.
 	MaxUnavailable int `yaml:"max_unavailable,omitempty" json:"max_unavailable,omitempty"`
-	// Ports are the published ports, instead of those that the application publishes: [ADDRESS:]HOST:CONTAINER[/PROTOCOL].
+	// Ports are the published ports, instead of the ports of the application: [ADDRESS:]HOST:CONTAINER[/PROTOCOL].
 	Ports Ports `yaml:"ports,omitempty" json:"ports,omitzero"`
 	// Job reports whether the container runs its only Task without the manager and then exits.
 	Job bool `yaml:"job,omitempty" json:"job,omitempty"`

@@ -122,7 +122,7 @@ toskose.yml:8:16: nodes.store.compose.labels.0: io.toskose.app is a label that T
 toskose.yml:8:34: nodes.store.compose.labels.1: team is also in deploy.labels
 toskose.yml:9:26: nodes.store.compose.env_file.1: "./y" is not an absolute path: Compose would look for it in the packaged folder
 toskose.yml:10:7: nodes.store.compose.tmpfs: "/toskose/state" would hide files of Toskose
-toskose.yml:14:15: nodes.backend.compose.user: cannot be set: the image's user runs the unit; user of a component sets that of its operations
+toskose.yml:14:15: nodes.backend.compose.user: cannot be set: the image's user runs the unit; set user of a component for its operations
 toskose.yml:14:41: nodes.backend.compose.environment.0: A has no value: Toskose does not take variables from the environment of Compose
 toskose.yml:14:44: nodes.backend.compose.environment.1: has no name
 toskose.yml:15:23: nodes.frontend.compose: must be a mapping, not a list

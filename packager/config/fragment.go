@@ -18,7 +18,7 @@ type Kubernetes struct {
 	Patch Fragment `yaml:"patch,omitempty" json:"patch,omitzero"` // merged into the workload
 }
 
-// IsZero reports whether there is no fragment.
+// IsZero reports whether the fragment is empty.
 func (f Fragment) IsZero() bool { return f.Node == nil || len(f.Node.Content) == 0 }
 
 // MarshalYAML returns the mapping.

@@ -8,7 +8,7 @@ import (
 	"github.com/toskose/toskose/spec"
 )
 
-// Ports are published ports; nil: those that the application publishes.
+// Ports are published ports; nil: the ports of the application.
 type Ports []string
 
 // IsZero reports whether no ports are configured. An empty list is a configuration that publishes none.

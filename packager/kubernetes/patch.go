@@ -54,7 +54,7 @@ func (p *patch) report(n *yaml.Node, path, format string, args ...any) {
 	p.problems = append(p.problems, p.fragment.Problem(n, fmt.Sprintf("%s.%s: %s", p.at, path, fmt.Sprintf(format, args...))))
 }
 
-// mapping merges a mapping. path is that of the mapping in the workload.
+// mapping merges a mapping. path is its place in the workload.
 func (p *patch) mapping(into, from *yaml.Node, path string) {
 	for i := 0; i+1 < len(from.Content); i += 2 {
 		key, value := from.Content[i], from.Content[i+1]
@@ -81,7 +81,7 @@ func (p *patch) mapping(into, from *yaml.Node, path string) {
 	}
 }
 
-// own reports whether a path is that of Toskose's own container.
+// own reports whether a path leads to Toskose's own container.
 func (p *patch) own(path string) bool { return path == "spec.template.spec.containers."+p.container }
 
 // value merges a value into another one of the same name.

@@ -111,8 +111,8 @@ func (p *owner) checkLiveness(ctx context.Context, l *config.Live, run uint64, c
 // epoch is the time from which the checks of all programs are counted.
 var epoch = time.Now()
 
-// together returns when a check begins that should begin at a time: up to 250 ms later, with those of
-// other programs that have the same interval. Waking up once for many costs less than for each.
+// together returns when a check begins that is due at a time: up to 250 ms later, together with the
+// checks of other programs with the same interval. Waking up once for many costs less than for each.
 func together(at time.Time, interval time.Duration) time.Time {
 	step := interval / max(4, interval/(250*time.Millisecond))
 	late := (at.Sub(epoch) + step - 1) % step

@@ -91,7 +91,7 @@ func (s *socket) connect(ctx context.Context) error {
 	return nil
 }
 
-// poll returns what is known of the connection: 0 while it is being made.
+// poll returns the events of the connection: 0 while it is being made.
 func (s *socket) poll() int16 {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}
 	_, _ = unix.Poll(fds, 0)

@@ -45,7 +45,7 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	return c
 }
 
-// markEnded records in the latest start that its processes have ended. known is false if there is no start, or other
+// markEnded records in the latest start that its processes have ended. known is false without a start, or if other
 // processes have replaced its own since.
 func markEnded(recent []Execution, e Entry) (marked []Execution, known bool) {
 	recent = slices.Clone(recent)

@@ -27,7 +27,7 @@ import (
 	"github.com/toskose/toskose/packager/kubectl"
 )
 
-// Environment is what the commands use of the process.
+// Environment is the part of the process that the commands use.
 type Environment struct {
 	Streams   cli.Streams
 	Environ   []string
@@ -155,7 +155,7 @@ func (f *flags) run(cmd *cobra.Command, env Environment) error {
 	return err
 }
 
-// fits checks that the flags match what is attached.
+// fits checks that the flags match the attached files.
 func (f *flags) fits() error {
 	switch {
 	case f.cluster == "" && f.opts.Registry != "":

@@ -46,7 +46,7 @@ func newDetach(env Environment) *cobra.Command {
 			}
 			a, err := attach.Read(file)
 			if errors.Is(err, fs.ErrNotExist) && len(args) == 0 {
-				err = fmt.Errorf("there is no %s here: name the file that toskose attach wrote", file)
+				err = fmt.Errorf("%s does not exist here: name the file that toskose attach wrote", file)
 			}
 			if err != nil {
 				return cli.Unopened(err)
