@@ -44,6 +44,9 @@ func policy(c *spec.Component, cfg config.Component) *spec.Policy {
 		if cfg.Requirements[name].WhileAway == config.WhileAwayDown {
 			p.TakeDown = append(p.TakeDown, name)
 		}
+		if cfg.Requirements[name].Live {
+			p.Live = append(p.Live, name)
+		}
 	}
 	for name := range c.Operations() {
 		o := cfg.Operations[name.String()]

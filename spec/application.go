@@ -196,6 +196,7 @@ type Policy struct {
 	Stable   Duration       `json:"stable,omitzero"`     // a start that ends sooner has failed; 0: 60 s
 	MaxDelay Duration       `json:"max_delay,omitzero"`  // the longest delay before a retry; 0: 300 s
 	Attempts map[string]int `json:"attempts,omitempty"`  // how often an operation is tried, by its full name; missing: start and stop without limit, others three times
+	Live     []string       `json:"live,omitempty"`      // names of the requirements that are unmet while their targets fail liveness checks
 	TakeDown []string       `json:"take_down,omitempty"` // names of the requirements whose loss stops the component; host and alive always do
 }
 

@@ -23,7 +23,7 @@ func shop() *spec.Application {
 			{
 				Name: "api", Type: "Software", Host: "backend", Node: "backend", Connections: []string{"store"}, Protocol: protocol.Software(),
 				Interfaces: []spec.Interface{{Name: "Standard", Operations: []spec.Operation{{Name: "start", Script: "start.sh"}}}},
-				Policy:     &spec.Policy{Stable: spec.Duration(time.Minute), Attempts: map[string]int{"Standard.start": 3}, TakeDown: []string{"connection"}},
+				Policy:     &spec.Policy{Stable: spec.Duration(time.Minute), Attempts: map[string]int{"Standard.start": 3}, TakeDown: []string{"connection"}, Live: []string{"connection"}},
 			},
 			{
 				Name: "load", Type: "Task", Host: "api", Node: "backend", Protocol: protocol.Task(), Named: []spec.Requirement{{Name: "db", Class: protocol.Connection, Target: "store"}},

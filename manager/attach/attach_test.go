@@ -69,7 +69,7 @@ func TestEachProgramIsAComponent(t *testing.T) {
 			continue
 		}
 		i := slices.IndexFunc(e.Bindings, func(b plan.Binding) bool { return b.Target == "queue/broker" })
-		if want := (plan.Binding{Requirement: "connection", Target: "queue/broker", Capability: "endpoint"}); i < 0 || e.Bindings[i] != want {
+		if want := (plan.Binding{Requirement: "connection", Target: "queue/broker", Capability: "endpoint", Live: true}); i < 0 || e.Bindings[i] != want {
 			t.Errorf("the bindings are %v", e.Bindings)
 		}
 	}

@@ -62,6 +62,7 @@ func component(n *spec.Node, p spec.AttachedProgram) spec.Component {
 	c := spec.Component{
 		Name: n.Name + "/" + p.Name, Type: programType, Host: n.Name, Node: n.Name, Protocol: protocol.Program(), Program: &p,
 		Connections: slices.Compact(slices.Sorted(slices.Values(n.Attached.Requires[p.Name]))),
+		Policy:      &spec.Policy{Live: []string{protocol.Connection}},
 	}
 	operations := map[string][]spec.Operation{}
 	for _, o := range c.Protocol.Operations() {

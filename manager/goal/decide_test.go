@@ -133,6 +133,20 @@ func policy(component string, p goal.Policy) func(*goal.Model) {
 	return func(m *goal.Model) { m.Policies[component] = p }
 }
 
+// failing is a component that fails its liveness checks.
+func failing(c named) named {
+	c.Failing = true
+	return c
+}
+
+// live lets gui require that api is live.
+func live(m *goal.Model) {
+	for i := range m.Elements[2].Bindings {
+		b := &m.Elements[2].Bindings[i]
+		b.Live = b.Requirement == protocol.Connection
+	}
+}
+
 // safe gives api another state that it runs in.
 func safe(m *goal.Model) {
 	p := &m.Elements[0].Protocol
@@ -429,6 +443,29 @@ var decisions = []struct {
 		replicas:  []goal.Replica{away(on("backend", "b1", at("api", running)), "its unit does not answer", true), on("frontend", "f1", at("gui", running))},
 		steps:     []string{"f1 gui stop: it cannot be running without connection, which is endpoint of \"api\""},
 		obstacles: []string{"its unit does not answer"},
+	},
+	{
+		name:      "what fails its liveness checks is not there for those that require it live",
+		model:     live,
+		states:    map[string]string{"gui": goal.Up},
+		replicas:  []goal.Replica{on("backend", "b1", failing(at("api", running))), on("frontend", "f1", at("gui", configured))},
+		obstacles: []string{`Standard.start waits for connection, which is endpoint of "api"`},
+	},
+	{
+		name:     "only for those",
+		states:   map[string]string{"gui": goal.Up},
+		replicas: []goal.Replica{on("backend", "b1", failing(at("api", running))), on("frontend", "f1", at("gui", configured))},
+		steps:    []string{"f1 gui start"},
+	},
+	{
+		name: "and they are stopped if they must not run without it",
+		model: func(m *goal.Model) {
+			live(m)
+			m.Policies["gui"] = goal.Policy{TakeDown: []string{protocol.Connection}}
+		},
+		states:   map[string]string{"gui": goal.Up},
+		replicas: []goal.Replica{on("backend", "b1", failing(at("api", running))), on("frontend", "f1", at("gui", running))},
+		steps:    []string{"f1 gui stop: it cannot be running without connection, which is endpoint of \"api\""},
 	},
 	{
 		name:     "what is on a component goes down with it first",

@@ -118,7 +118,7 @@ func (o *Observer) Outdated(at *mirror.Replica) bool {
 
 // componentOf returns a component with the times of its executions.
 func componentOf(c *mirror.Component, known executionTimes) Component {
-	made := Component{State: c.State, Open: c.StartedFrom != "", Completed: c.Completed, Seq: c.Seq}
+	made := Component{State: c.State, Open: c.StartedFrom != "", Failing: c.Failing != nil, Completed: c.Completed, Seq: c.Seq}
 	for _, x := range c.Recent {
 		t := known[x.ID]
 		run := Run{

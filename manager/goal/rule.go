@@ -60,7 +60,7 @@ type place struct {
 // operation.
 func (m *Model) replicaOffers(r *Replica, b plan.Binding, but *place) bool {
 	c, known := r.Components[b.Target]
-	if r.Unknown || !known || but != nil && but.replica == r && but.component == b.Target {
+	if r.Unknown || !known || b.Live && c.Failing || but != nil && but.replica == r && but.component == b.Target {
 		return false
 	}
 	if x := c.Executing; x != nil && x.To != "" && !slices.Contains(m.offers(b.Target, x.To), b.Capability) {

@@ -54,6 +54,7 @@ type Replica struct {
 type Component struct {
 	State     string
 	Open      bool // processes of its start may be running
+	Failing   bool // it fails its liveness checks
 	Completed bool // a program that has ended as its exitcodes expect, and is not restarted
 	Seq       uint64
 	Executing *Run  // the running one; nil: none

@@ -44,6 +44,8 @@ func (r *Rules) why(s goal.Situation, l goal.Lack) string {
 		state := fmt.Sprintf("in state %q", at.Components[l.Provider].State)
 		if at.Unknown || at.Components[l.Provider].State == "" {
 			state = "unknown, because its unit does not answer"
+		} else if at.Components[l.Provider].Failing {
+			state += " and fails its liveness checks"
 		}
 		if !slices.Contains(states, state) {
 			states = append(states, state)

@@ -103,6 +103,7 @@ const (
 // Requirement configures how a goal handles an unmet requirement.
 type Requirement struct {
 	WhileAway string `yaml:"while_away,omitempty" json:"while_away,omitempty"` // keep, the default, or down
+	Live      bool   `yaml:"live,omitempty" json:"live,omitempty"`             // it is also unmet while its target fails liveness checks
 }
 
 // Operation holds the settings of an operation that the application does not define.

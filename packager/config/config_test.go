@@ -347,7 +347,7 @@ nodes:
         stop_grace: 30s
         user: nobody:nogroup
         restart: {stable: 5m, delay_max: 1h, attempts: 1}
-        requirements: {db: {while_away: down}}
+        requirements: {db: {while_away: down, live: true}}
         operations: {own.push: {kind: start, states: [running], timeout: 5m, attempts: 1, user: root}}
 manager: {port: 9003, mode: testing, goal: up, secret_key: k, password: pw}
 `)).Check(&to)

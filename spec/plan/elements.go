@@ -52,6 +52,7 @@ func Elements(app *spec.Application) []Element {
 	}
 	for _, c := range app.Components {
 		bindNamed(byName[c.Name], c.Named, offers)
+		requireLive(byName[c.Name], c.Policy)
 	}
 	slices.SortFunc(all, func(a, b Element) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -60,6 +61,17 @@ func Elements(app *spec.Application) []Element {
 func bindAll(e *Element, requirement string, targets []string) {
 	for _, t := range targets {
 		e.Bindings = append(e.Bindings, Binding{Requirement: requirement, Target: t, Capability: protocol.Offering(requirement)})
+	}
+}
+
+// requireLive marks the bindings of the requirements that a policy lists as live.
+func requireLive(e *Element, p *spec.Policy) {
+	if p == nil {
+		return
+	}
+	for i := range e.Bindings {
+		b := &e.Bindings[i]
+		b.Live = slices.Contains(p.Live, b.Requirement)
 	}
 }
 

@@ -23,6 +23,7 @@ type Binding struct {
 	Requirement string
 	Target      string // the element that offers
 	Capability  string
+	Live        bool // a target that fails its liveness checks does not offer it
 }
 
 // Operation names an operation of an element.
