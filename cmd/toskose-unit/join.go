@@ -44,9 +44,13 @@ func (s system) visibleEnv() map[string]string {
 	return unit.WithoutOwn(s.env)
 }
 
-// ignoreAsPython ignores the signals that Python ignores, as supervisord's programs inherit it: one
-// that writes to a closed connection gets an error there, and does not end.
-func ignoreAsPython() { signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ) }
+// ignoreAsPython makes programs of a unit that joins ignore the signals that Python ignores, as
+// supervisord's programs do: one that writes to a closed connection gets an error, and does not end.
+func (s system) ignoreAsPython() {
+	if s.joins() {
+		signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ)
+	}
+}
 
 // joinTLS returns the TLS files of the server at envListen; nil: plain HTTP.
 func (s system) joinTLS() (*rpc.TLSFiles, error) {

@@ -166,7 +166,7 @@ autorestart=`+autorestart+`
 			}
 			c.becomes("server", "stopped", wire.EntryGone)
 			x := c.run("server", "start")
-			if x.Outcome != wire.OutcomeSucceeded || x.To != "running" || x.Reason != "an earlier run had left processes, which the unit ended" {
+			if x.Outcome != wire.OutcomeSucceeded || x.To != "running" || x.Reason != "an earlier run left processes, which the unit ended" {
 				t.Errorf("%s, state %s, %q", x.Outcome, x.To, x.Reason)
 			}
 			if up := strings.Count(c.read("server.log"), "up"); up != 2 {

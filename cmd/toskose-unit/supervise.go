@@ -45,9 +45,7 @@ func supervise(ctx context.Context, args []string, s system) int {
 		printError(s, err)
 		return exitConfig
 	}
-	if s.joins() {
-		ignoreAsPython()
-	}
+	s.ignoreAsPython()
 	debug.SetGCPercent(gcPercentOf(c))
 	syscall.Umask(c.Supervisord.Umask)
 	logger, ownLog := openLog(c.Supervisord, warnings)

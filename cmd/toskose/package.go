@@ -128,23 +128,8 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 	if err != nil {
 		return nil, err
 	}
-	if flags.images.unused != "" {
-		engine.warn(env, []string{"--builder is deprecated and has no effect: toskose assembles all images itself"})
-	}
-	if err := flags.targets.check(plan); err != nil {
+	if err := flags.complete(env, engine, plan, args[1:]); err != nil {
 		return nil, err
-	}
-	engine.warn(env, flags.targets.warnings(plan))
-	if flags.output == "" {
-		flags.output = plan.App + "-toskosed"
-	}
-	if err := output.Check(flags.output, strings.Join(args[1:], "")); err != nil {
-		return nil, err
-	}
-	if flags.targets.from != "" {
-		if err := deploy.CheckSecretsOf(flags.targets.from, plan.App); err != nil {
-			return nil, fmt.Errorf("--from: %w", err)
-		}
 	}
 	engine.warn(env, flags.inUse(ctx, docker, plan))
 	if err := flags.images.build(ctx, builder, shown, plan, archive); err != nil {
@@ -159,6 +144,29 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	return summarise(flags.output, pinned, &flags.targets), nil
+}
+
+// complete sets the default of the folder, and checks the flags against the plan before anything is built.
+func (f *packageFlags) complete(env environment, engine engineFlags, plan *packager.Plan, configs []string) error {
+	if f.images.unused != "" {
+		engine.warn(env, []string{"--builder is deprecated and has no effect: toskose assembles all images itself"})
+	}
+	if err := f.targets.check(plan); err != nil {
+		return err
+	}
+	engine.warn(env, f.targets.warnings(plan))
+	if f.output == "" {
+		f.output = plan.App + "-toskosed"
+	}
+	if err := output.Check(f.output, strings.Join(configs, "")); err != nil {
+		return err
+	}
+	if f.targets.from != "" {
+		if err := deploy.CheckSecretsOf(f.targets.from, plan.App); err != nil {
+			return fmt.Errorf("--from: %w", err)
+		}
+	}
+	return nil
 }
 
 func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {

@@ -156,7 +156,7 @@ func (h *Handler) Router() chi.Routes {
 }
 
 // Replace serves the application that next returns from now on. Requests that arrive meanwhile wait. If next returns an
-// error, the previous application stays.
+// error, Replace returns it, and the handler still serves the previous application, which next may have closed.
 func (h *Handler) Replace(next func() (Application, error)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -139,8 +139,8 @@ func Write(dir string, plan *packager.Plan, opts Options) error {
 	return nil
 }
 
-// WriteSecrets writes the credentials of a plan and other files to a folder that holds no packaged application, or, after an
-// error, nothing. Like Write, it keeps the credentials of an earlier run and does not touch unchanged files; it removes none.
+// WriteSecrets writes the credentials of a plan and other files to a folder that is not a packaged application. After an error
+// it has written nothing. Like Write, it keeps the credentials of an earlier run and does not touch unchanged files; it removes none.
 // Only Random and Now of the options are used.
 func WriteSecrets(dir string, plan *packager.Plan, files []File, opts Options) error {
 	old, err := readCredentials(dir, plan.Secrets)

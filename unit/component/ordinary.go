@@ -47,8 +47,8 @@ func (s *Set) endEarlier(x *execution) string {
 	if !x.program.Status().AtRest() { // autorestart is starting it
 		s.stopOrdinary(x)
 	}
-	x.program.EndDescendants(x.ctx)
-	return "an earlier run had left processes, which the unit ended"
+	what := x.program.EndDescendants(x.ctx)
+	return "an earlier run " + cmp.Or(what, "left processes, which the unit ended")
 }
 
 func (s *Set) startOrdinary(x *execution) executionResult {

@@ -240,7 +240,7 @@ func (p *Program) EndDescendants(ctx context.Context) string {
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("its descendants could not be ended: %v", err)
+		return fmt.Sprintf("left processes that could not be ended: %v", err)
 	case len(ended.Left) > 0:
 		return fmt.Sprintf("left processes that the unit is not permitted to signal: %s", processList(ended.Left))
 	case len(ended.Signalled) > 0:

@@ -114,7 +114,8 @@ var epoch = time.Now()
 // together returns when a check begins that is due at a time: up to 250 ms later, together with the
 // checks of other programs with the same interval. Waking up once for many costs less than for each.
 func together(at time.Time, interval time.Duration) time.Time {
-	step := interval / max(4, interval/(250*time.Millisecond))
+	const longest = 250 * time.Millisecond
+	step := interval / max(4, (interval+longest-1)/longest)
 	late := (at.Sub(epoch) + step - 1) % step
 	return at.Add(step - 1 - late)
 }
