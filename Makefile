@@ -92,7 +92,7 @@ test unit-test: export TOSKOSE_TEST_UNIT_RACE = $(CURDIR)/build/test/toskose-uni
 .PHONY: test
 test: export TOSKOSE_TEST_TIME = $(shell date +%s%N)
 test: LINT_FLAGS := -race
-test: lint $(TEST_UNITS) ## everything, in about 15 minutes on two cores: lint, unit tests with the race detector, the whole path on a real engine
+test: lint $(TEST_UNITS) ## everything, in about 10 minutes on two cores: lint, unit tests with the race detector, the whole path on a real engine
 	go run -race ./scripts/gotest -race -vet=off -ldflags=-s -p 4 -timeout 1h ./e2e ./unit/differential ./cmd/toskose-unit ./packager/... $(PACKAGES)
 
 .PHONY: unit-test
