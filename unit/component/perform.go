@@ -197,6 +197,7 @@ func (s *Set) awaitDescendants(x *execution, end executionResult) executionResul
 // watchDescendants waits until the processes of a start have ended and records it.
 func (s *Set) watchDescendants(component string, opening int) {
 	var whys []string
+	var death *wire.Death
 	for _, p := range s.startPrograms(component) {
 		status, err := p.Await(s.life, process.Status.AtRest)
 		if err != nil || s.serving() != nil {
@@ -204,9 +205,19 @@ func (s *Set) watchDescendants(component string, opening int) {
 		}
 		if status.Run > 0 {
 			whys = append(whys, describeEnd(p, status))
+			death = deathOf(p, status)
 		}
 	}
-	s.recordGone(s.life, component, opening, strings.Join(whys, "; "))
+	s.recordGone(s.life, component, opening, strings.Join(whys, "; "), death)
+}
+
+// deathOf returns how the last process of a start ended, and its last line of output.
+func deathOf(p *process.Program, status process.Status) *wire.Death {
+	exit := status.Exit
+	if status.Last != nil {
+		exit = &status.Last.Exit
+	}
+	return &wire.Death{Exit: process.ExitOnWire(exit), Last: wire.LastLine(p.Output().End())}
 }
 
 // describeEnd describes how the processes of a start ended.
