@@ -48,6 +48,7 @@ func run(ctx context.Context, args []string, env environment) int {
 		return cli.ExitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintln(env.err, visible.Lines(fmt.Sprintf("toskose: interrupted: %v", err)))
+		return cli.ExitInterrupted
 	default:
 		fmt.Fprintln(env.err, visible.Lines(message(err)))
 	}

@@ -39,6 +39,7 @@ type Event struct {
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
 	Failing   *wire.Failing   `json:"failing,omitempty"` // the component fails its liveness checks
+	Reason    string          `json:"reason,omitempty"`  // why the component failed
 	Task      json.RawMessage `json:"task,omitempty"`    // of an EventTask: a goal.TaskStatus
 
 	More bool `json:"-"` // further events with this ID follow

@@ -100,11 +100,11 @@ func (x *execution) judge(status process.Status) executionResult {
 	case status.State == wire.Running:
 		end.outcome, end.left = wire.OutcomeSucceeded, true
 	case status.Stuck != "":
-		end.outcome, end.reason = wire.OutcomeFailed, fmt.Sprintf("cannot start: %s, but %s", status.SpawnErr, status.Stuck)
+		end.outcome, end.reason = wire.OutcomeFailed, fmt.Sprintf("%s, but %s", status.SpawnErr, status.Stuck)
 	case status.State == wire.Stopped:
 		end.outcome, end.reason = wire.OutcomeCancelled, errStopped.Error()
 	case status.State == wire.Fatal:
-		end.outcome, end.reason = wire.OutcomeFailed, fmt.Sprintf("cannot start: %s", status.SpawnErr)
+		end.outcome, end.reason = wire.OutcomeFailed, status.SpawnErr
 	case status.Exit != nil && status.Exit.Success():
 		end.outcome = wire.OutcomeSucceeded
 	default:

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,8 +33,8 @@ follow again.`,
 		Args:    cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print := s.printEvent
-			if s.output == cli.FormJSON {
-				print = func(e client.Event) error { return cli.WriteJSON(s.streams.Out, e, "") }
+			if s.output.ForPrograms() {
+				print = func(e client.Event) error { return s.output.ShowNext(s.streams.Out, e) }
 			}
 			ctx := cmd.Context()
 			return s.Ask(func(c *client.Client) error {
@@ -72,6 +73,9 @@ func (s *session) printEvent(e client.Event) error {
 		var run client.Run
 		run.Fill(*x)
 		what = append(what, sentence(run))
+		if x.Last != "" {
+			what = append(what, fmt.Sprintf("last line: %q", x.Last))
+		}
 	} else if e.Task != nil {
 		var t client.Task
 		if err := json.Unmarshal(e.Task, &t); err != nil {
@@ -79,7 +83,7 @@ func (s *session) printEvent(e client.Event) error {
 		}
 		what = append(what, string(t.Phase), counted(&t, e.Time))
 	} else {
-		what = slices.DeleteFunc([]string{e.State, e.Why}, func(text string) bool { return text == "" })
+		what = slices.DeleteFunc([]string{e.State, cmp.Or(e.Reason, e.Why)}, func(text string) bool { return text == "" })
 	}
 	_, err := io.WriteString(s.streams.Out, visible.Text(fmt.Sprintf("%s  %-11s  %s  %s", e.Time.UTC().Format(time.RFC3339), e.Kind, where, strings.Join(what, ": ")))+"\n")
 	return err

@@ -160,12 +160,12 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 		said  string
 		exit  int
 	}{
-		{"ps", []client.Task{soon()}, "", "box      load           10.0.0.1:9001   configured   -       3 of 5, 1 failed, next try in 8 s\n", "", 0},
+		{"ps", []client.Task{soon()}, "", "box      load           configured   -       0          3 of 5, 1 failed, next try in 8 s\n", "", 0},
 		{"ps load", []client.Task{soon()}, "", "load: retrying, 3 of 5, 1 failed, next try in 8 s\nINDEX   PHASE       REPLICA         ATTEMPTS   EXIT      NEXT TRY    EXECUTION\n" +
 			"0       completed   10.0.0.1:9001   1          0         -           goal-0\n1       failed      10.0.0.1:9001   4          3         -           goal-1\n" +
 			"2       retrying    -               2          SIGKILL   in 8 s   -\n", "", 0},
 		{"ps load -o json", []client.Task{soon()}, "", `"phase": "retrying"`, "", 0},
-		{"ps", []client.Task{waits}, "", "loader   tool, import   -               stopped      -       a job, run by its orchestrator\n", "", 0},
+		{"ps", []client.Task{waits}, "", "loader   tool, import   stopped      -       -          a job, run by its orchestrator\n", "", 0},
 		{"ps import", []client.Task{waits}, "", "", `component "import" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
 		{"run import", []client.Task{waits}, "", "", `component "import" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
 		{"run tool create", []client.Task{waits}, "", "", `component "tool" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
