@@ -8,8 +8,8 @@
 # COMMAND has DOCKER_HOST, Podman's socket; TOSKOSE_PODMAN_HOME, a folder that Podman's containers can mount; and, for
 # rootless, TOSKOSE_PODMAN_UID, the user.
 #
-# It needs root, Podman and, for rootless, newuidmap and slirp4netns (Debian: podman uidmap slirp4netns). The base images
-# come from the machine's Docker engine, where stand-in.sh makes those that cannot be pulled.
+# It needs root, Podman, aardvark-dns and, for rootless, newuidmap and slirp4netns (Debian: podman aardvark-dns uidmap
+# slirp4netns). The base images come from the machine's Docker engine, where stand-in.sh makes those that cannot be pulled.
 set -euo pipefail
 
 uid=10999 # of the user; the machine has no such user
@@ -65,11 +65,21 @@ down() {
 	rm -rf "$dir" || { sleep 1 && rm -rf "$dir"; } # what was killed may write to the last
 }
 
+# Podman starts helpers from folders that are not on the path.
+has_helper() { # NAME
+	local folder
+	for folder in /usr/local/libexec/podman /usr/local/lib/podman /usr/libexec/podman /usr/lib/podman; do
+		[ ! -x "$folder/$1" ] || return 0
+	done
+	return 1
+}
+
 with() { # KIND COMMAND...
 	local kind=$1 code=0 tries=0
 	shift
 	[ "$(id -u)" = 0 ] || die 'only root can make networks'
 	command -v podman >/dev/null || die 'podman is not installed'
+	has_helper aardvark-dns || die 'aardvark-dns is not installed: without it, containers cannot resolve the names of other containers'
 	if [ "$kind" = rootless ]; then
 		for word in newuidmap slirp4netns; do command -v "$word" >/dev/null || die "$word is not installed"; done
 		touch -a /etc/subuid /etc/subgid
