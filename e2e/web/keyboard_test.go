@@ -16,7 +16,7 @@ func TestTheTabulatorComesToEverything(t *testing.T) {
 	world := newThinking(t)
 	b := browser.Open(t, world.URL, 1280, nobody)
 	b.SignIn("admin", "pw")
-	b.Says("[data-box=api]", "deleted")
+	b.Says("[data-box=api]", "not created")
 	all := b.Focused(40)
 	for _, want := range []string{"Skip to the content", "Components", "no goal", "Sign out", "Fit", "api", "gui"} {
 		if !slices.ContainsFunc(all, func(what string) bool { return strings.Contains(what, want) }) {
@@ -37,7 +37,7 @@ func TestThePageWithTheKeyboardOnly(t *testing.T) {
 	b := browser.Open(t, world.URL, 1280, nobody)
 	b.Await(`document.activeElement.name === 'password'`)
 	b.Press("pw\r")
-	b.Says("[data-box=api]", "deleted")
+	b.Says("[data-box=api]", "not created")
 
 	b.TabTo("a Skip to the content")
 	b.Press("\r")
@@ -74,7 +74,7 @@ func TestThePageWithTheKeyboardOnly(t *testing.T) {
 	b.Says(".panel .now", "running")
 	b.Press("\u001b")
 	b.Await(`document.activeElement.dataset.box === 'api'`)
-	b.TabTo("a gui: deleted")
+	b.TabTo("a gui: not created")
 	b.Press("\r")
 	b.Says(".panel h1", "gui")
 	b.TabTo("a Close")

@@ -27,7 +27,7 @@ func TestThePage(t *testing.T) {
 	b.Named()
 	b.Picture("signin")
 	b.SignIn("admin", "pw")
-	b.Says("[data-box=api]", "deleted")
+	b.Says("[data-box=api]", "not created")
 	b.Named()
 
 	b.GoTo("#/goal")
@@ -89,7 +89,7 @@ func TestThePageTakesTheApplicationDown(t *testing.T) {
 	b.Says(".lead", "down is reached")
 	b.GoTo("#/")
 	for _, name := range []string{"api", "gui", "logsniffer"} {
-		b.Says("[data-box="+name+"]", "deleted")
+		b.Says("[data-box="+name+"]", "not created")
 		b.Await(`document.querySelector('[data-box=` + name + `]').dataset.tone === 'idle'`)
 	}
 	for _, n := range world.app.Nodes(t.Context(), manager.StatesOnly) {
@@ -314,6 +314,6 @@ func TestThePageOnAPhoneAndInTheDark(t *testing.T) {
 	dark := browser.Open(t, world.URL, 1280, nobody)
 	dark.Dark()
 	dark.SignIn("admin", "pw")
-	dark.Says("[data-box=api]", "deleted")
+	dark.Says("[data-box=api]", "not created")
 	dark.Picture("dark")
 }

@@ -26,7 +26,7 @@ func TestTheBrowserForbidsWhatThePageMayNotDo(t *testing.T) {
 	world := newThinking(t)
 	b := browser.Open(t, world.URL, 1280, nobody)
 	b.SignIn("admin", "pw")
-	b.Says("[data-box=api]", "deleted")
+	b.Says("[data-box=api]", "not created")
 	const forbidden = `new Promise(done => {
 		addEventListener('securitypolicyviolation', e => done(e.effectiveDirective + ' ' + e.blockedURI), {once: true});
 		const make = (tag, properties) => document.body.append(Object.assign(document.createElement(tag), properties));

@@ -38,9 +38,9 @@ func TestEveryViewBeforeAnythingRan(t *testing.T) {
 	b.SignIn("admin", "pw")
 	b.Says(".empty", "does not answer")
 	b.Cut() // it is asked again
-	b.Says("[data-box=api]", "deleted")
+	b.Says("[data-box=api]", "not created")
 	b.Look("topology-nothing-yet")
-	for view, text := range map[string]string{"activity": "Nothing was executed", "logs": "Nothing was printed", "goal": "There is no goal", "components": "deleted"} {
+	for view, text := range map[string]string{"activity": "Nothing was executed", "logs": "Nothing was printed", "goal": "There is no goal", "components": "not created"} {
 		b.GoTo("#/" + view)
 		b.Says("main", text)
 		b.Look(view + "-nothing-yet")
@@ -203,7 +203,7 @@ func TestThePageSaysWhatChanges(t *testing.T) {
 	world := newThinking(t)
 	b := browser.Open(t, world.URL, 1280, nobody)
 	b.SignIn("vera", "vera's password")
-	b.Says("[data-box=api]", "deleted")
+	b.Says("[data-box=api]", "not created")
 	b.Await(`document.querySelector('#heard[role=status][aria-live=polite]').textContent === ''`)
 	b.Ask(`window.told = [], new MutationObserver(() => window.told.push(document.getElementById('heard').textContent)).observe(document.getElementById('heard'), {childList: true, characterData: true, subtree: true})`)
 	world.run(t, "backend", "api", "create")

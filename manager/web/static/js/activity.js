@@ -4,7 +4,7 @@ import {h, memo, say} from './dom.js';
 import {get, call} from './api.js';
 import {now} from './clock.js';
 import {state, may, changed, soon} from './store.js';
-import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare, named, partOf, linkTo} from './words.js';
+import {SIGNS, OUTCOMES, timeOf, dayOf, spent, bare, named, partOf, linkTo, stateName} from './words.js';
 
 const past = {pulse: -1, executions: null, next: '', missing: [], problem: ''};
 
@@ -104,7 +104,7 @@ export function execution(id) {
     x.inputs?.length > 0 && h('p', {class: 'muted'}, 'With values of its own for ' + x.inputs.join(', ')),
     x.outcome === 'running' && h('button', {disabled: !may('operator'), onClick: () => cancel(x)}, 'Cancel'),
     x.runs.map(r => h('section', {key: r.replica, 'data-tone': OUTCOMES[r.outcome]},
-      h('h2', null, r.replica, ' ', h('span', {class: 'muted'}, [r.outcome, r.exit_code !== undefined ? 'exit code ' + r.exit_code : r.signal, r.from && r.to && r.from + ' → ' + r.to].filter(Boolean).join(', '))),
+      h('h2', null, r.replica, ' ', h('span', {class: 'muted'}, [r.outcome, r.exit_code !== undefined ? 'exit code ' + r.exit_code : r.signal, r.from && r.to && stateName(r.from) + ' → ' + stateName(r.to)].filter(Boolean).join(', '))),
       r.reason && h('p', {class: 'refused'}, r.reason),
       ['stdout', 'stderr'].filter(s => r[s]).map(s => h('figure', {key: s}, h('figcaption', null, s), h('pre', {tabindex: '0'}, r[s]))),
       !r.stdout && !r.stderr && h('p', {class: 'muted'}, 'It printed nothing, or its output is no longer known.'))));

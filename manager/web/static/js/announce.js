@@ -3,6 +3,7 @@
 
 import {state, watch} from './store.js';
 import {toneOf} from './tone.js';
+import {stateName} from './words.js';
 import {called} from './goal.js';
 
 const MOST = 3; // are said by name
@@ -20,7 +21,7 @@ function tell() {
   if (!state.session || !state.components.size) { known.clear(); goal = undefined; return; }
   const first = !known.size, news = [];
   for (const c of state.components.values()) {
-    const now = (c.task ? c.task.phase : c.state) + (toneOf(c) === 'bad' ? ', in trouble' : '');
+    const now = (c.task ? c.task.phase : stateName(c.state)) + (toneOf(c) === 'bad' ? ', in trouble' : '');
     if (known.get(c.name) !== now && !first) news.push([c.name, now]);
     known.set(c.name, now);
   }

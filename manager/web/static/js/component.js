@@ -4,7 +4,8 @@ import {h, memo, say} from './dom.js';
 import {get, call, run} from './api.js';
 import {state, may, changed, soon} from './store.js';
 import {toneOf, failedOf, goalOf} from './tone.js';
-import {SIGNS, OUTCOMES, meaning, bytes, lasted, whenOf, bare, plain, obstacleText, named, partOf, lackTexts} from './words.js';
+import {SIGNS, OUTCOMES, meaning, bytes, lasted, whenOf, bare, plain, obstacleText, named, partOf, lackTexts, stateName} from './words.js';
+import {reasonOf} from './trouble.js';
 import {lines} from './lines.js';
 import {task} from './task.js';
 
@@ -21,18 +22,19 @@ export function component(node, name) {
   }
   if (past.of !== name) { past = {of: name, pulse: -1, executions: null}; Object.assign(chosen, {replica: '', inputs: {}, open: ''}); }
   if (past.pulse !== state.pulse) { past.pulse = state.pulse; soon('executions of ' + c.name, () => readPast(c), past.executions ? 100 : 0); }
-  const tone = toneOf(c);
+  const tone = toneOf(c), reason = reasonOf(c);
   return [
     h('a', {class: 'close', href: '#/', 'aria-label': 'Close'}, '×'),
     h('h1', {tabindex: '-1'}, c.name),
     h('p', {class: 'sub'}, c.type.split('.').pop() + ' in ' + c.node),
-    h('p', {class: 'now', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('strong', null, c.state), h('span', {class: 'unseen'}, ', ' + meaning(tone)), since(c)),
+    h('p', {class: 'now', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('strong', null, stateName(c.state)), h('span', {class: 'unseen'}, ', ' + meaning(tone)), since(c), c.restarts > 0 && h('span', {class: 'muted'}, `, ${c.restarts} ${c.restarts === 1 ? 'restart' : 'restarts'}`)),
+    reason && h('p', {class: 'reason', 'data-tone': tone}, reason),
     troubles(c),
     ahead(c),
     task(c),
     h('section', null, h('h2', null, 'Protocol'), protocol(c)),
     h('section', null, h('h2', null, 'Operations'), operations(c)),
-    h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), c.replicas.length > FEW ? h('details', null, h('summary', null, [...counted(c.replicas)].map(([state, n]) => n + ' ' + state).join(', ')), replicas(c)) : replicas(c)),
+    h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), c.replicas.length > FEW ? h('details', null, h('summary', null, [...counted(c.replicas)].map(([state, n]) => n + ' ' + stateName(state)).join(', ')), replicas(c)) : replicas(c)),
     h('section', null, h('h2', null, 'Executions'), executions()),
     h('section', null, h('h2', null, 'Log ', h('a', {class: 'more', href: '#/logs?of=' + encodeURIComponent(c.node + '/' + c.name)}, 'open')),
       h('div', {class: 'own-log', key: 'log-' + c.name}, lines({of: [c.node + '/' + c.name], tail: 100, name: 'panel'}))),
@@ -87,12 +89,12 @@ function protocol(c) {
   if (!d) return null; // it has just been learned
   const there = counted(c.replicas);
   const key = [...there].flat().join();
-  return memo('protocol', [d, key], () => h('div', {class: 'diagram', tabindex: '0', role: 'img', 'aria-label': `Protocol: ${d.states.map(s => s.name).join(', ')}; now ${[...there.keys()].join(', ')}`},
+  return memo('protocol', [d, key], () => h('div', {class: 'diagram', tabindex: '0', role: 'img', 'aria-label': `Protocol: ${d.states.map(s => stateName(s.name)).join(', ')}; now ${[...there.keys()].map(stateName).join(', ')}`},
     h('svg', {key, viewBox: `0 0 ${Math.ceil(d.width)} ${Math.ceil(d.height)}`, width: Math.ceil(d.width), height: Math.ceil(d.height), style: {'--w': Math.ceil(d.width) + 'px'}, made: e => requestAnimationFrame(() => showHere(e))},
       d.arrows.map(a => h('g', {class: a.fault ? 'edge fault' : 'edge'}, h('path', {d: a.path, 'marker-end': a.fault ? 'url(#bad)' : 'url(#line)'}), h('text', {x: a.label.x, y: a.label.y, 'text-anchor': a.label.anchor, class: 'line'}, a.label.text))),
       d.states.map(s => h('g', {class: there.has(s.name) ? 'at here' : 'at'}, h('title', null, says(s)),
         h('rect', {x: s.x, y: s.y, width: s.w, height: s.h, rx: s.h / 2}),
-        h('text', {x: s.x + s.w / 2, y: s.y + s.h / 2 + 4.5, 'text-anchor': 'middle'}, s.name))))));
+        h('text', {x: s.x + s.w / 2, y: s.y + s.h / 2 + 4.5, 'text-anchor': 'middle'}, stateName(s.name)))))));
 }
 
 // showHere has the present state be seen where the picture is wider than its place.
@@ -101,7 +103,7 @@ function showHere(svg) {
   if (here && box.scrollWidth > box.clientWidth) box.scrollLeft += here.getBoundingClientRect().right - box.getBoundingClientRect().right + 24;
 }
 
-const says = s => [s.name, s.requires?.length && 'requires ' + s.requires.join(', '), s.offers?.length && 'offers ' + s.offers.join(', ')].filter(Boolean).join('\n');
+const says = s => [stateName(s.name), s.requires?.length && 'requires ' + s.requires.join(', '), s.offers?.length && 'offers ' + s.offers.join(', ')].filter(Boolean).join('\n');
 
 function operations(c) {
   const replicas = c.replicas;
@@ -124,7 +126,7 @@ function operation(c, o) {
   const free = on.length > 0 && on.every(r => (r.allowed || []).includes(o.name));
   const blocked = on.map(r => r.blocked?.[o.name]).find(Boolean);
   const busy = on.some(r => r.executing), silent = on.filter(r => r.problem).length;
-  const why = free ? '' : busy ? 'an operation is under way' : blocked ? lackTexts(blocked).join('; ') : silent ? silentText(silent, on.length) : on.length ? 'not allowed while ' + [...new Set(on.map(r => r.state))].join(', ') : 'there is no container';
+  const why = free ? '' : busy ? 'an operation is under way' : blocked ? lackTexts(blocked).join('; ') : silent ? silentText(silent, on.length) : on.length ? 'not allowed while ' + [...new Set(on.map(r => stateName(r.state)))].join(', ') : 'there is no container';
   const open = chosen.open === o.name;
   return h('div', {class: 'operation', key: o.name},
     h('button', {disabled: !free || !may('operator'), 'aria-describedby': why ? 'why-' + o.name : null, onClick: () => start(c, o, false), class: free ? 'main' : ''}, bare(o.name)),
@@ -164,7 +166,7 @@ function replicas(c) {
     const processes = used?.replicas.find(u => u.address === r.address)?.processes || [];
     const where = labels.get(r.address)?.labels || {};
     return memo(r.address, [r, used?.text], () => h('div', {class: 'replica'},
-      h('p', null, h('strong', null, r.address), ' ', Object.values(where).join(' · '), h('span', {class: 'right'}, r.problem ? (r.last ? 'was ' + r.last : 'unknown') : r.state)),
+      h('p', null, h('strong', null, r.address), ' ', Object.values(where).join(' · '), h('span', {class: 'right'}, r.problem ? (r.last ? 'was ' + stateName(r.last) : 'unknown') : stateName(r.state))),
       processes.length > 0 && h('table', null, h('thead', null, h('tr', null, ['PID', 'Command', 'CPU time', 'Memory'].map((t, i) => h('th', {scope: 'col', class: i === 1 ? '' : 'number'}, t)))),
         h('tbody', null, processes.slice(0, 40).map(p => h('tr', {key: p.pid}, h('td', {class: 'number'}, p.pid), h('td', {class: 'command', title: p.command}, p.command),
           h('td', {class: 'number'}, p.cpu_seconds.toFixed(2) + ' s'), h('td', {class: 'number'}, bytes(p.memory_bytes))))))));

@@ -1,10 +1,11 @@
 // Where the application should be: how far it is, and asking for something else with the
 // plan shown first.
 
-import {h, say} from './dom.js';
+import {h, memo, say} from './dom.js';
 import {call} from './api.js';
 import {state, may, changed, soon} from './store.js';
-import {SIGNS, bare, plain, obstacleText, whenOf, linkTo, named} from './words.js';
+import {progress, retried} from './tone.js';
+import {SIGNS, bare, plain, obstacleText, whenOf, linkTo, named, stateName} from './words.js';
 
 const draft = {touched: false, all: '', states: {}, plan: null, pulse: 0, asking: false, for: ''};
 
@@ -14,8 +15,9 @@ export const called = g => !g || (!g.state && !Object.keys(g.states || {}).lengt
 function toneOfGoal(g) {
   if (!g || called(g) === 'none') return 'idle';
   if (!g.acting) return 'warn';
+  const failed = (g.obstacles || []).filter(o => !o.waits && !g.holds?.[o.component]);
+  if (failed.length) return failed.every(retried) ? 'warn' : 'bad';
   if (g.underway?.length) return 'busy';
-  if (g.obstacles?.some(o => !o.waits && !g.holds?.[o.component])) return 'bad';
   if (g.reached < g.wanted) return 'busy';
   return Object.keys(g.holds || {}).length ? 'warn' : g.done ? 'ok' : 'busy';
 }
@@ -27,7 +29,7 @@ export function goalChip() {
   const none = called(g) === 'none';
   const text = called(g);
   return h('a', {class: 'chip', href: '#/goal', 'data-tone': tone, key: 'chip'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ',
-    none ? 'no goal' : h('span', null, h('span', {class: 'word'}, 'goal '), h('b', {title: text}, text), ' ', g.reached + '/' + g.wanted));
+    none ? 'no goal' : h('span', null, h('span', {class: 'word'}, 'goal '), h('b', {title: text}, text), ' ', counted()));
 }
 
 export function goal(at) {
@@ -44,16 +46,35 @@ function now(g) {
   if (called(g) === 'none') return h('p', {class: 'lead'}, 'There is no goal: the manager observes, and keeps nothing up. Ask for one below.');
   return h('section', null,
     h('p', {class: 'lead', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('b', null, called(g)), ' ',
-      tone === 'ok' ? 'is reached, and kept.' : tone === 'warn' && g.acting ? 'is reached but for what is on hold.' : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : tone === 'bad' ? 'is not reached: see what is in the way.' : 'is on its way.',
+      tone === 'ok' ? 'is reached, and kept.' : tone === 'warn' && g.acting ? (g.done || g.reached === g.wanted ? 'is reached but for what is on hold.' : 'is not reached yet: what failed is tried again.') : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : tone === 'bad' ? 'is not reached: see what is in the way.' : 'is on its way.',
       h('span', {class: 'muted'}, g.by ? ` Asked for by ${g.by}${g.at ? ` at ${whenOf(g.at)}` : ''}.` : g.default ? ' It is that of toskose.yml.' : '')),
-    h('div', {class: 'bar', role: 'progressbar', 'aria-label': 'Components that are as they should be', 'aria-valuemin': '0', 'aria-valuemax': g.wanted, 'aria-valuenow': g.reached},
-      h('div', {style: {width: (g.wanted ? 100 * g.reached / g.wanted : 0) + '%'}})),
-    h('p', {class: 'muted'}, `${g.reached} of ${g.wanted} components, counted on each replica, are as they should be.`),
-    g.underway?.length > 0 && [h('h2', {key: 'u'}, 'Under way'), h('ul', {class: 'steps', key: 'ul'}, g.underway.map(s => h('li', {key: s.id, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', component(s.component), ' ', bare(named(s.operation)), h('span', {class: 'muted'}, ` ${s.from} → ${s.to}`))))],
+    segments(),
+    g.underway?.length > 0 && [h('h2', {key: 'u'}, 'Under way'), h('ul', {class: 'steps', key: 'ul'}, g.underway.map(s => h('li', {key: s.id, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', component(s.component), ' ', bare(named(s.operation)), h('span', {class: 'muted'}, ` ${stateName(s.from)} → ${stateName(s.to)}`))))],
     toCome(g),
-    g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i, 'data-tone': o.waits ? 'idle' : g.holds?.[o.component] ? 'warn' : 'bad'}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', obstacleText(o))))],
+    g.obstacles?.length > 0 && [h('h2', {key: 'o'}, 'In the way'), h('ul', {class: 'troubles', key: 'ol'}, g.obstacles.map((o, i) => h('li', {key: i, 'data-tone': o.waits ? 'idle' : g.holds?.[o.component] || retried(o) ? 'warn' : 'bad'}, o.component ? component(o.component) : o.node, o.component || o.node ? ': ' : '', obstacleText(o))))],
     tone === 'bad' && h('button', {key: 'again', disabled: !may('operator') || draft.asking, onClick: () => put({state: g.state, states: g.states})}, 'Set the goal again'),
     g.notes?.length > 0 && h('ul', {class: 'troubles', key: 'n'}, g.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
+}
+
+// counted says how many of all the components that the goal wants are in the desired state.
+function counted() {
+  const all = progress();
+  return all.filter(p => p.tone === 'ok').length + '/' + all.length;
+}
+
+const ORDER = ['ok', 'busy', 'warn', 'bad', 'idle'], SINGLE = 150;
+const WORDS = {ok: 'in the desired state', busy: 'working', warn: 'retrying or on hold', bad: 'failed', idle: 'waiting'};
+
+// segments draws a segment for each component: of very many, one for those alike.
+function segments() {
+  const all = progress().sort((a, b) => ORDER.indexOf(a.tone) - ORDER.indexOf(b.tone));
+  const counts = ORDER.map(tone => [tone, all.filter(p => p.tone === tone).length]).filter(([, n]) => n);
+  const drawn = all.length > SINGLE ? counts.map(([tone, n]) => ({tone, name: `${n} ${WORDS[tone]}`, n})) : all;
+  return memo('progress', [JSON.stringify(drawn)], () => h('div', null,
+    h('div', {class: 'bar segments', role: 'progressbar', 'aria-label': 'Components in the desired state', 'aria-valuemin': '0', 'aria-valuemax': all.length, 'aria-valuenow': all.filter(p => p.tone === 'ok').length},
+      drawn.map(p => h('div', {key: p.name, 'data-tone': p.tone, title: p.name, style: {'flex-grow': p.n || 1}}))),
+    h('p', {class: 'legend muted'}, `${all.filter(p => p.tone === 'ok').length} of ${all.length} components are in the desired state. `,
+      counts.filter(([tone]) => tone !== 'ok').map(([tone, n]) => h('span', {key: tone, 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ` ${n} ${WORDS[tone]} `)))));
 }
 
 // toCome is the rest of the plan, by level: what is of one does not wait for each other.
@@ -83,7 +104,7 @@ function editor(g) {
       h('table', null, h('tbody', null, [...names].map(n => h('tr', {key: n}, h('th', {scope: 'row'}, n),
         h('td', null, h('select', {'aria-label': 'State of ' + n, onChange: e => { if (e.target.value) draft.states[n] = e.target.value; else delete draft.states[n]; touch(); }},
           h('option', {value: '', selected: !draft.states[n]}, 'as the rest'),
-          options(n).map(s => h('option', {value: s, key: s, selected: draft.states[n] === s}, s))))))))),
+          options(n).map(s => h('option', {value: s, key: s, selected: draft.states[n] === s}, stateName(s)))))))))),
     draft.touched && plan(),
     h('div', {class: 'row'},
       h('button', {class: 'main', disabled: !allowed || !draft.touched || draft.asking || !draft.plan || !!draft.plan.problem, onClick: () => put(body())}, 'Set this goal'),
@@ -118,7 +139,7 @@ function plan() {
   const levels = p.plan?.levels || [];
   return h('div', {class: 'plan', key: 'plan'},
     h('h3', null, levels.length ? `The plan: ${p.plan.operations} ${p.plan.operations === 1 ? 'operation' : 'operations'}` : 'There is nothing to do for it now'),
-    levels.length > 0 && h('ol', null, levels.map((level, i) => h('li', {key: i}, h('span', {class: 'together'}, level.map(s => h('span', {key: s.id, class: 'step'}, h('b', null, s.component), ' ', bare(named(s)), h('span', {class: 'muted'}, ` → ${s.target}`))))))),
+    levels.length > 0 && h('ol', null, levels.map((level, i) => h('li', {key: i}, h('span', {class: 'together'}, level.map(s => h('span', {key: s.id, class: 'step'}, h('b', null, s.component), ' ', bare(named(s)), h('span', {class: 'muted'}, ` → ${stateName(s.target)}`))))))),
     p.obstacles?.length > 0 && h('ul', {class: 'troubles'}, p.obstacles.map((o, i) => h('li', {key: i}, [o.component || o.node, plain(o.reason)].filter(Boolean).join(': ')))),
     p.notes?.length > 0 && h('ul', {class: 'troubles'}, p.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
 }

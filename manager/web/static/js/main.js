@@ -9,6 +9,7 @@ import {component} from './component.js';
 import {goal, goalChip} from './goal.js';
 import {activity, execution} from './activity.js';
 import {logs} from './logs.js';
+import {troubleBar} from './trouble.js';
 import './announce.js';
 
 const VIEWS = [
@@ -44,6 +45,7 @@ function draw() {
     arrowheads(),
     head(at, shown),
     state.connected ? null : h('p', {class: 'offline', role: 'alert', key: 'offline'}, 'No connection to the manager. What is shown is what it said last. This goes on by itself.'),
+    troubleBar(),
     h('div', {class: opened ? 'views with-panel' : 'views'},
       h('main', {id: 'main', tabindex: '-1', key: 'main-' + (opened ? '' : at.view)}, body(at, shown)),
       opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1]))));

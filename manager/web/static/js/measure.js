@@ -24,3 +24,11 @@ export function shortened(text, room, size, weight) {
   }
   return shown;
 }
+
+// cut leaves out the end of a text that is too wide: a reason begins with what matters.
+export function cut(text, room, size) {
+  let n = text.length;
+  if (widthOf(text, size) <= room) return text;
+  for (n = Math.min(n - 1, Math.floor(n * room / widthOf(text, size)) + 3); n > 1 && widthOf(text.slice(0, n) + '…', size) > room;) n--;
+  return text.slice(0, n).trimEnd() + '…';
+}

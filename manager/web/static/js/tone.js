@@ -1,21 +1,20 @@
 // How components and containers are, at a glance, and what the goal does with them.
 
 import {state} from './store.js';
+import {offers, wants, wantsNode, targets, reached} from './wanted.js';
 
-// toneOf is what matters of a component at a glance.
+// toneOf is what matters of a component at a glance. What is tried again needs a look; what is not is in trouble.
 export function toneOf(c) {
   if (!c) return 'idle';
-  if (c.replicas.some(r => r.executing)) return 'busy';
+  if (!c.replicas.length) return wants(c.name) ? 'bad' : 'idle';
+  const failed = failedOf(c.name);
   if (c.state === 'unknown' || c.replicas.some(r => r.problem || r.failing)) return 'bad';
+  if (c.task?.phase === 'failed' || failed.some(o => !retried(o))) return 'bad';
+  if (failed.length || c.task?.phase === 'retrying' || c.reason && !offers(c.name, c.state)) return 'warn';
+  if (c.replicas.some(r => r.executing)) return 'busy';
   if (c.lacks?.length || c.state === 'mixed' || c.replicas.some(r => r.outdated) || state.goal?.holds?.[c.name]) return 'warn';
-  if (c.task?.phase === 'retrying') return 'warn';
-  if (c.task?.phase === 'failed' || failedOf(c.name).length) return 'bad';
   return offers(c.name, c.state) ? 'ok' : 'idle';
 }
-
-// offers reports whether a component is of use in a state: that it is alive is what it
-// says of itself wherever its container runs.
-const offers = (component, name) => !!state.drawing?.protocols[component]?.states.find(s => s.name === name)?.offers?.some(o => o !== 'alive');
 
 const NOTHING = {underway: [], ahead: [], obstacles: []};
 
@@ -26,4 +25,18 @@ export const goalOf = name => state.goalOf.get(name) || NOTHING;
 // failedOf returns what went wrong on the way of a component. A hold is shown as that.
 export const failedOf = name => state.goal?.holds?.[name] ? [] : goalOf(name).obstacles.filter(o => !o.waits);
 
-export const nodeTone = n => ({running: 'ok', degraded: 'warn', unreachable: 'bad', stopped: 'idle'})[n?.state] || 'idle';
+// retried reports whether the manager tries again what has failed.
+export const retried = o => !o.final && !!(o.until || o.next);
+
+export const nodeTone = n => n?.state === 'stopped' && wantsNode(n) ? 'bad' : {running: 'ok', degraded: 'warn', unreachable: 'bad', stopped: 'idle'}[n?.state] || 'idle';
+
+// progress has a tone for each component that the goal wants in some state, and for each on hold.
+export function progress() {
+  const of = targets();
+  return [...state.components.values()].filter(c => of.has(c.name) || state.goal?.holds?.[c.name]).map(c => {
+    const tone = toneOf(c);
+    if (tone === 'bad' || tone === 'warn') return {name: c.name, tone};
+    if (goalOf(c.name).underway.length) return {name: c.name, tone: 'busy'};
+    return {name: c.name, tone: reached(c) ? 'ok' : 'idle'};
+  });
+}

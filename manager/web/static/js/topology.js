@@ -4,7 +4,8 @@ import {h, memo} from './dom.js';
 import {state, changed} from './store.js';
 import {toneOf, nodeTone, goalOf} from './tone.js';
 import {latest} from './activity.js';
-import {shortened, widthOf} from './measure.js';
+import {reasonOf} from './trouble.js';
+import {cut, shortened, widthOf} from './measure.js';
 import {SIGNS, meaning, standing, bare, linkTo, named} from './words.js';
 
 const MARGIN = 16, EDGE = 4; // around everything, and around each part
@@ -90,12 +91,12 @@ function box(b, chosen) {
   if (b.kind === 'component') {
     const c = state.components.get(b.name), used = state.usage.get(b.name), tone = toneOf(c);
     const goal = goalOf(b.name);
-    return memo(b.name, [c, used, tone, goal, b.name === chosen], () => componentBox(b, c, used, tone, goal, b.name === chosen));
+    return memo(b.name, [c, used, tone, goal, b.name === chosen], () => componentBox(b, c, used, tone, goal, b.name === chosen)); // its reason changes with these
   }
   const n = b.kind === 'container' ? state.nodes.get(b.name) : null;
   const sign = n && SIGNS[nodeTone(n)], label = n ? ' ' + containerState(n) : '', room = b.w - INSET - LEAST_INSET;
   const name = shortened(b.name, n ? b.w - 2 * INSET - GAP - widthOf(sign + label, 12) : room, 13, 600);
-  return memo(b.name, [n], () => h('g', {class: 'box ' + b.kind.replace(' ', '-'), 'data-tone': n ? nodeTone(n) : null, 'data-box': b.name},
+  return memo(b.name, [n, n && nodeTone(n)], () => h('g', {class: 'box ' + b.kind.replace(' ', '-'), 'data-tone': n ? nodeTone(n) : null, 'data-box': b.name},
     b.kind === 'volume' ? h('path', {class: 'shape', d: cylinder(b)}) : h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 8}),
     h('text', {class: 'name', x: b.x + INSET, y: b.y + (b.kind === 'volume' ? 29 : 20), style: onMap(name, room - 2 * GAP)}, name !== b.name && h('title', null, b.name), name),
     n && h('text', {class: 'state', x: b.x + b.w - INSET, y: b.y + 20, 'text-anchor': 'end'}, n.job && h('title', null, `${n.job.join(', ')}: ${n.why}`), h('tspan', {class: 'sign'}, sign), h('tspan', {class: 'label'}, label)),
@@ -119,19 +120,20 @@ function componentBox(b, c, used, tone, goal, chosen) {
   const next = [...new Set(goal.underway.map(s => bare(named(s.operation))))].join(), [then] = goal.ahead;
   const ahead = then ? `${then.level}. ${bare(then.operation)}${goal.ahead.length > 1 ? ' …' : ''}` : '';
   const label = c ? standing(c) + (c.replicas.length > 1 ? ', ' + c.replicas.length + ' replicas' : '') : '';
-  const cpu = used?.cpu || '', memory = used?.memory || '';
+  const cpu = used?.cpu || '', memory = used?.memory || '', reason = c ? reasonOf(c) : '';
   const href = c ? linkTo(c) : '#/', room = b.w - 16 - LEAST_INSET;
   const beside = next && shortened('→ ' + next, room / 2, 12), name = shortened(b.name, room - (next ? widthOf(beside, 12) + GAP + 12 : 0), 13, 600);
   return h('a', {href, class: 'box component', 'data-tone': tone, 'data-box': b.name, 'aria-current': chosen ? 'true' : null,
-    'aria-label': `${b.name}: ${label}, ${meaning(tone)}${next ? ', ' + next + ' is under way' : ''}${then ? `, ${goal.ahead.map(s => bare(s.operation)).join(', ')} to come${then.after ? ' after ' + then.after.join(', ') : ''}` : ''}${memory ? `, ${cpu} ${memory}` : ''}`},
+    'aria-label': `${b.name}: ${label}, ${meaning(tone)}${reason ? ': ' + reason : ''}${next ? ', ' + next + ' is under way' : ''}${then ? `, ${goal.ahead.map(s => bare(s.operation)).join(', ')} to come${then.after ? ' after ' + then.after.join(', ') : ''}` : ''}${memory ? `, ${cpu} ${memory}` : ''}`},
     h('rect', {class: 'shape', x: b.x, y: b.y, width: b.w, height: b.h, rx: 6}),
     h('rect', {class: 'tone', x: b.x, y: b.y, width: 5, height: b.h, rx: 2.5}),
     h('text', {class: 'name', x: b.x + 16, y: b.y + 20, style: onMap(name, b.w - 52)}, name !== b.name && h('title', null, b.name), name),
-    h('text', {class: 'state', x: b.x + 16, y: b.y + 38}, h('tspan', {class: 'sign'}, SIGNS[tone]), h('tspan', {class: 'label'}, ' ' + label)),
+    h('text', {class: 'state', x: b.x + 16, y: b.y + 38}, h('tspan', {class: 'sign'}, SIGNS[tone]), h('tspan', {class: reason ? 'label reason' : 'label'}, ' ' + cut(reason || label, room - 20, 12)), reason && h('title', null, reason)),
     next && h('text', {class: 'next', x: b.x + b.w - 12, y: b.y + 20, 'text-anchor': 'end'}, beside),
-    ahead && h('text', {class: 'ahead', x: b.x + b.w - 12, y: b.y + 53, 'text-anchor': 'end'}, then.after && h('title', null, 'after ' + then.after.join(', ')), shortened(ahead, room - (memory ? 125 : 12), 11)),
-    h('text', {class: 'numbers', x: b.x + 16, y: b.y + 53}, memory),
-    h('text', {class: 'numbers', x: b.x + 76, y: b.y + 53}, cpu));
+    ahead && h('text', {class: 'ahead', x: b.x + b.w - 12, y: b.y + 53, 'text-anchor': 'end'}, then.after && h('title', null, 'after ' + then.after.join(', ')), shortened(ahead, room - (reason ? widthOf(label, 11) + 24 : memory ? 125 : 12), 11)),
+    reason && h('text', {class: 'line stands', x: b.x + 16, y: b.y + 53}, ahead ? label : cut(label, room - (memory ? 60 : 0), 11)),
+    h('text', {class: 'numbers', x: b.x + 16, y: b.y + 53}, reason ? '' : memory),
+    h('text', {class: 'numbers', x: b.x + 76, y: b.y + 53}, reason ? '' : cpu));
 }
 
 function edge(e, i) {
@@ -158,7 +160,7 @@ export function list(at) {
         const used = state.usage.get(c.name), tone = toneOf(c);
         return memo(c.name, [c, used, tone], () => h('tr', {'data-tone': tone},
           h('th', {scope: 'row'}, h('a', {href: linkTo(c)}, c.name)), h('td', null, c.node),
-          h('td', {class: 'state'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', standing(c), h('span', {class: 'unseen'}, ', ' + meaning(tone))),
+          h('td', {class: 'state'}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', standing(c), h('span', {class: 'unseen'}, ', ' + meaning(tone)), reasonOf(c) && h('span', {class: 'because'}, reasonOf(c))),
           h('td', {class: 'number'}, c.replicas.length),
           h('td', {class: 'number'}, used?.cpu || '–'),
           h('td', {class: 'number'}, used?.memory || '–')));

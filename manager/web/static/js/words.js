@@ -68,7 +68,7 @@ export function lasted(since) {
 export const plain = text => text.replace(/\b(Standard|Program)\./g, '');
 
 // obstacleText is what is in the way, with the time as clocks here have it.
-export const obstacleText = o => plain(o.reason).replace(/; it is tried again at \S+$/, '') + (o.until ? ', tried again at ' + whenOf(o.until) : '');
+export const obstacleText = o => plain(o.reason).replace(/; it is tried again at \S+$/, '') + (o.until || o.next ? ', tried again at ' + whenOf(o.until || o.next) : '');
 
 export const OUTCOMES = {succeeded: 'ok', running: 'busy', cancelled: 'idle', failed: 'bad', timeout: 'bad', lost: 'bad', refused: 'warn', unreachable: 'bad'};
 
@@ -77,7 +77,10 @@ export const PHASES = {waiting: 'idle', running: 'busy', retrying: 'warn', compl
 
 // sharePart says how much of a task is completed; standing, in which state a component is.
 export const sharePart = t => t.completed + ' of ' + t.completions;
-export const standing = c => c.state + (c.task ? ', ' + sharePart(c.task) : '');
+export const standing = c => stateName(c.state) + (c.task ? ', ' + sharePart(c.task) : '');
+
+// stateName is what people call a state.
+export const stateName = name => name === 'deleted' ? 'not created' : name;
 
 // partOf is the index of a task that an execution is of.
 export const partOf = x => x.part ? '[' + x.part.index + ']' : '';
