@@ -272,7 +272,7 @@ func TestWhatWasDeployedIsAskedWithoutAFolder(t *testing.T) {
 		code := run(t.Context(), args, environment{out: &out, err: &out, environ: environ})
 		return code, out.String()
 	}
-	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is in use") {
+	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is selected") {
 		t.Errorf("before: exit %d\n%s", code, out)
 	}
 	if err := contexts.Deployed(environ, "shop", r.folder); err != nil {
@@ -289,7 +289,7 @@ func TestWhatWasDeployedIsAskedWithoutAFolder(t *testing.T) {
 	if err := contexts.Undeployed(environ, r.folder); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is in use") {
+	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is selected") {
 		t.Errorf("after it was undeployed: exit %d\n%s", code, out)
 	}
 }

@@ -29,7 +29,9 @@ func (m *Manager) completion(places ...names) cobra.CompletionFunc {
 func (m *Manager) complete(ctx context.Context, of names, args []string, begun string) (all []string) {
 	ctx, cancel := context.WithTimeout(ctx, completing)
 	defer cancel()
-	_ = m.Ask(func(c *client.Client) error { // a completion prints no errors
+	silent := *m
+	silent.Say = nil
+	_ = silent.Ask(func(c *client.Client) error { // a completion prints no errors
 		app, err := c.App(ctx)
 		if err == nil {
 			all = of(app, args)

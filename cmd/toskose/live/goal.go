@@ -107,7 +107,7 @@ up, down or none. Then wait until the goal is reached.`,
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return w.complete(cmd.Context(), assignable, args, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	cmd.AddCommand(newResume(&session{streams: s.streams, quiet: s.quiet}))
+	cmd.AddCommand(newResume(&session{Manager: s.Manager, streams: s.streams, quiet: s.quiet}))
 	return cmd
 }
 
