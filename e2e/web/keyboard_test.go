@@ -66,6 +66,8 @@ func TestThePageWithTheKeyboardOnly(t *testing.T) {
 	b.TabTo("a api: running")
 	b.Press("\r")
 	b.Await(`document.activeElement.matches('.panel h1')`)
+	b.TabTo("summary All operations")
+	b.Press("\r")
 	b.TabTo("button stop")
 	b.Press(" ")
 	b.Says(".panel .now", "configured")

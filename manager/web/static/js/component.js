@@ -1,16 +1,16 @@
 // A component: its protocol with the present state, what it may do now, how it ran.
 
 import {h, memo, say} from './dom.js';
-import {get, call, run} from './api.js';
+import {get, call} from './api.js';
+import {operations, forgetChoices} from './operations.js';
 import {state, may, changed, soon} from './store.js';
 import {toneOf, failedOf, goalOf} from './tone.js';
 import {SIGNS, OUTCOMES, meaning, bytes, lasted, whenOf, bare, plain, obstacleText, named, partOf, lackTexts, stateName} from './words.js';
 import {reasonOf} from './trouble.js';
-import {lines} from './lines.js';
+import {lines, keptLines} from './lines.js';
 import {task} from './task.js';
 
 const FEW = 3; // replicas that are shown at once
-const chosen = {replica: '', inputs: {}, open: ''};
 let past = {of: '', pulse: -1, executions: null};
 
 export function component(node, name) {
@@ -20,7 +20,7 @@ export function component(node, name) {
       h('h1', {tabindex: '-1'}, name),
       h('div', {class: 'empty'}, h('p', null, `The application has no component "${name}" in a container "${node}".`), h('p', null, h('a', {href: '#/components'}, 'All components')))];
   }
-  if (past.of !== name) { past = {of: name, pulse: -1, executions: null}; Object.assign(chosen, {replica: '', inputs: {}, open: ''}); }
+  if (past.of !== name) { past = {of: name, pulse: -1, executions: null}; forgetChoices(); }
   if (past.pulse !== state.pulse) { past.pulse = state.pulse; soon('executions of ' + c.name, () => readPast(c), past.executions ? 100 : 0); }
   const tone = toneOf(c), reason = reasonOf(c);
   return [
@@ -28,16 +28,15 @@ export function component(node, name) {
     h('h1', {tabindex: '-1'}, c.name),
     h('p', {class: 'sub'}, c.type.split('.').pop() + ' in ' + c.node),
     h('p', {class: 'now', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('strong', null, stateName(c.state)), h('span', {class: 'unseen'}, ', ' + meaning(tone)), since(c), c.restarts > 0 && h('span', {class: 'muted'}, `, ${c.restarts} ${c.restarts === 1 ? 'restart' : 'restarts'}`)),
-    reason && h('p', {class: 'reason', 'data-tone': tone}, reason),
-    troubles(c),
+    reason && !state.goal?.holds?.[c.name] && h('p', {class: 'reason', 'data-tone': tone}, reason),
+    troubles(c, reason),
     ahead(c),
     task(c),
     h('section', null, h('h2', null, 'Protocol'), protocol(c)),
     h('section', null, h('h2', null, 'Operations'), operations(c)),
     h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), c.replicas.length > FEW ? h('details', null, h('summary', null, [...counted(c.replicas)].map(([state, n]) => n + ' ' + stateName(state)).join(', ')), replicas(c)) : replicas(c)),
-    h('section', null, h('h2', null, 'Executions'), executions()),
-    h('section', null, h('h2', null, 'Log ', h('a', {class: 'more', href: '#/logs?of=' + encodeURIComponent(c.node + '/' + c.name)}, 'open')),
-      h('div', {class: 'own-log', key: 'log-' + c.name}, lines({of: [c.node + '/' + c.name], tail: 100, name: 'panel'}))),
+    h('section', null, h('h2', null, 'Executions'), executions(c)),
+    h('section', null, h('h2', null, 'Log ', h('a', {class: 'more', href: '#/logs?of=' + encodeURIComponent(c.node + '/' + c.name)}, 'open')), log(c)),
   ];
 }
 
@@ -46,14 +45,14 @@ function since(c) {
   return at && h('span', {class: 'muted'}, ' ' + lasted(at));
 }
 
-function troubles(c) {
+function troubles(c, reason) {
   const hold = state.goal?.holds?.[c.name];
   const all = [
     ...new Set([...lackTexts(c.lacks || []), ...some(c.replicas.filter(r => r.problem), r => r.problem.includes(r.address) ? r.problem : r.address + ': ' + r.problem),
       ...some(c.replicas.filter(r => r.failing), r => `${r.address} fails its liveness checks since ${whenOf(r.failing.since)}: ${r.failing.why}`),
       ...some(c.replicas.filter(r => r.outdated), r => r.address + ' is of another version of the application'),
       ...failedOf(c.name).map(obstacleText)]),
-  ];
+  ].filter(text => text !== reason);
   if (!all.length && !hold) return null;
   return h('ul', {class: 'troubles'}, all.map(t => h('li', {key: t}, t)),
     hold && h('li', {key: 'hold', 'data-tone': 'warn'}, `On hold: ${hold.by || 'somebody'} ran ${hold.operation ? bare(hold.operation) : 'an operation'} against the goal${hold.at ? ' at ' + whenOf(hold.at) : ''}. `,
@@ -105,59 +104,6 @@ function showHere(svg) {
 
 const says = s => [stateName(s.name), s.requires?.length && 'requires ' + s.requires.join(', '), s.offers?.length && 'offers ' + s.offers.join(', ')].filter(Boolean).join('\n');
 
-function operations(c) {
-  const replicas = c.replicas;
-  if (!replicas.some(r => r.address === chosen.replica)) chosen.replica = ''; // it was replaced
-  return [
-    replicas.length > 1 && h('label', {class: 'field', key: 'on'}, 'On ', h('select', {onChange: e => { chosen.replica = e.target.value; changed(); }},
-      h('option', {value: '', selected: !chosen.replica}, 'all replicas'), replicas.map(r => h('option', {value: r.address, key: r.address, selected: chosen.replica === r.address}, r.address)))),
-    !c.operations.length && h('p', {class: 'muted', key: 'none'}, 'It has none.'),
-    h('div', {class: 'operations'}, [...c.operations].sort((a, b) => rank(a) - rank(b)).map(o => operation(c, o))),
-    !may('operator') && h('p', {class: 'hint', key: 'role'}, `You are signed in as ${state.session.role}: operators may run these.`)];
-}
-
-// rank puts operations into the order of a life.
-const LIFE = ['Standard.create', 'Standard.configure', 'Standard.start', 'Standard.stop', 'Standard.delete'];
-const rank = o => (LIFE.indexOf(o.name) + LIFE.length + 1) % (LIFE.length + 1);
-
-// operation is a button, which says why it cannot be used when it cannot.
-function operation(c, o) {
-  const on = chosen.replica ? c.replicas.filter(r => r.address === chosen.replica) : c.replicas;
-  const free = on.length > 0 && on.every(r => (r.allowed || []).includes(o.name));
-  const blocked = on.map(r => r.blocked?.[o.name]).find(Boolean);
-  const busy = on.some(r => r.executing), silent = on.filter(r => r.problem).length;
-  const why = free ? '' : busy ? 'an operation is under way' : blocked ? lackTexts(blocked).join('; ') : silent ? silentText(silent, on.length) : on.length ? 'not allowed while ' + [...new Set(on.map(r => stateName(r.state)))].join(', ') : 'there is no container';
-  const open = chosen.open === o.name;
-  return h('div', {class: 'operation', key: o.name},
-    h('button', {disabled: !free || !may('operator'), 'aria-describedby': why ? 'why-' + o.name : null, onClick: () => start(c, o, false), class: free ? 'main' : ''}, bare(o.name)),
-    o.inputs?.length && free && may('operator') && h('button', {class: 'quiet', 'aria-expanded': String(open), onClick: () => { chosen.open = open ? '' : o.name; changed(); }}, 'inputs'),
-    why && h('span', {class: 'why', id: 'why-' + o.name}, why),
-    blocked && !busy && may('operator') && h('button', {class: 'quiet', onClick: () => start(c, o, true)}, 'run anyway'),
-    open && h('div', {class: 'inputs', key: 'inputs'}, o.inputs.map(name => h('label', {class: 'field', key: name}, name,
-      h('input', {name, text: chosen.inputs[o.name]?.[name], placeholder: 'as it is declared', onInput: e => { (chosen.inputs[o.name] ||= {})[name] = e.target.value; }})))));
-}
-
-const silentText = (silent, of) => of === 1 ? 'its container does not answer' : `${silent} of ${of} ${silent === 1 ? 'does' : 'do'} not answer: choose another`;
-
-async function start(c, o, force) {
-  const given = Object.fromEntries(Object.entries(chosen.inputs[o.name] || {}).filter(([, v]) => v !== ''));
-  try {
-    const x = await run(c.node, c.name, o.name, {inputs: Object.keys(given).length ? given : undefined, replica: chosen.replica, force});
-    say(`${c.name}: ${bare(o.name)} has begun.`);
-    finish(x);
-  } catch (err) { say(`${c.name}: ${bare(o.name)}: ${err.message}`, 'bad'); }
-}
-
-// finish says how an operation ended, if that was not as it should be.
-async function finish(x) {
-  try {
-    while (x.outcome === 'running') x = await get('/executions/' + encodeURIComponent(x.id) + '?wait=50');
-    if (x.outcome !== 'succeeded') say(`${x.component}: ${bare(named(x))} ${x.outcome}${x.runs?.[0]?.reason ? ': ' + x.runs[0].reason : '.'}`, 'bad', '#/execution/' + encodeURIComponent(x.id));
-  } catch { /* the history has it */ }
-  state.pulse++;
-  changed();
-}
-
 function replicas(c) {
   if (!c.replicas.length) return h('p', {class: 'empty'}, 'There is no container. Making one is the orchestrator\'s affair.');
   const used = state.processes.get(c.name);
@@ -180,17 +126,40 @@ function counted(replicas) {
   return all;
 }
 
+const silent = c => c.replicas.every(r => r.problem);
+const remembered = new Map(); // of components: their executions, as they were read last
+
+// ended returns when the last container of a component was known to run, as text.
+function ended(c) {
+  const node = state.nodes.get(c.node), at = node?.replicas.map(r => r.gone || r.heard || r.since).filter(Boolean).sort().at(-1);
+  return `From ${node?.state === 'unreachable' ? 'a container that does not answer' : 'a container that is gone'}${at ? ' since ' + whenOf(at) : ''}.`;
+}
+
+// log follows the log of a component. Without its container, it shows the lines that were read before.
+function log(c) {
+  const of = c.node + '/' + c.name;
+  if (!silent(c)) return h('div', {class: 'own-log', key: 'log-' + c.name}, lines({of: [of], tail: 100, name: 'panel'}));
+  const kept = keptLines(of);
+  return h('div', {class: 'own-log old', key: 'old-log-' + c.name}, h('p', {class: 'muted'}, kept ? ended(c) : 'Its log was in its container. This page has read nothing of it before.'), kept);
+}
+
 async function readPast(c) {
   try {
     const page = await get(`/executions?component=${encodeURIComponent(c.name)}&node=${encodeURIComponent(c.node)}&limit=8&output=false`);
+    if (page.executions.length) remembered.set(c.name, page.executions);
     if (past.of === c.name) { past.executions = page.executions; changed(); }
   } catch { /* shown as it was */ }
 }
 
-function executions() {
-  if (!past.executions) return h('p', {class: 'muted'}, 'Reading …');
-  if (!past.executions.length) return h('p', {class: 'muted'}, 'Nothing was executed yet.');
-  return h('ul', {class: 'past'}, past.executions.map(x => h('li', {key: x.id, 'data-tone': OUTCOMES[x.outcome]},
-    h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', bare(named(x)) + partOf(x)),
-    h('span', {class: 'muted'}, `${x.outcome}, ${whenOf(x.started)}, ${x.by || 'somebody'}`))));
+function executions(c) {
+  const old = silent(c) && !past.executions?.length && remembered.get(c.name);
+  if (!past.executions && !old) return h('p', {class: 'muted'}, 'Reading …');
+  const all = old || past.executions;
+  if (!all.length) return h('p', {class: 'muted'}, 'Nothing was executed yet.');
+  return [silent(c) && h('p', {class: 'muted', key: 'ended'}, ended(c)), h('ul', {class: silent(c) ? 'past old' : 'past', key: 'past'}, all.map(x => {
+    const what = [h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', bare(named(x)) + partOf(x)];
+    return h('li', {key: x.id, 'data-tone': OUTCOMES[x.outcome]},
+      old ? h('span', null, what) : h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, what),
+      h('span', {class: 'muted'}, `${x.outcome}, ${whenOf(x.started)}, ${x.by || 'somebody'}`));
+  }))];
 }

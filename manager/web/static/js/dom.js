@@ -109,3 +109,18 @@ export function say(text, tone, href) {
   box.append(line);
   while (box.children.length > 3) box.firstChild.remove();
 }
+
+// confirmed asks before it does something that cannot be undone.
+export function confirmed(title, text, label, f) {
+  const box = document.createElement('dialog'), row = document.createElement('div');
+  const button = (name, kind, act) => Object.assign(document.createElement('button'), {textContent: name, className: kind, onclick: () => { box.close(); act?.(); }});
+  const heading = Object.assign(document.createElement('h2'), {textContent: title, id: 'confirm'});
+  box.setAttribute('aria-labelledby', 'confirm');
+  row.className = 'row';
+  row.append(button(label, 'danger', f), button('Cancel', ''));
+  box.append(heading, Object.assign(document.createElement('p'), {textContent: text}), row);
+  box.onclose = () => box.remove();
+  document.body.append(box);
+  box.showModal();
+  row.lastChild.focus();
+}

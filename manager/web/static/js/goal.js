@@ -122,6 +122,13 @@ function touch() {
   makePlan();
 }
 
+// propose opens the goal with the plan for another one.
+export function propose(all) {
+  Object.assign(draft, {all, states: {}, for: state.goal?.revision});
+  touch();
+  location.hash = '#/goal';
+}
+
 async function makePlan() {
   if (!draft.touched || !asked()) return;
   const wanted = JSON.stringify(body());
@@ -144,7 +151,7 @@ function plan() {
     p.notes?.length > 0 && h('ul', {class: 'troubles'}, p.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));
 }
 
-async function put(wanted) {
+export async function put(wanted) {
   draft.asking = true;
   changed();
   try {

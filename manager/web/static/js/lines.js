@@ -4,10 +4,12 @@
 import {h} from './dom.js';
 import {follow} from './stream.js';
 import {watch} from './store.js';
-import {bare, whenOf} from './words.js';
+import {rowOf, widthOf} from './row.js';
 
 const MOST = 2000; // lines that are kept
 const AT_ONCE = 300; // are drawn in a frame
+const KEPT = 100; // of each component that was looked at, for when its container is gone
+const kept = new Map();
 const readers = new Map(); // by the name of their place
 
 // lines describes the box. text is what its lines have.
@@ -18,15 +20,25 @@ export function lines({of, stream, text, tail, name}) {
   if (text) query.set('match', '(?i)' + text.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&'));
   const path = '/logs?' + query;
   return h('div', {class: 'lines', tabindex: '0', role: 'log', 'aria-live': 'off', 'aria-label': 'Lines of ' + (of.join(', ') || 'all components'), own: true, key: name + path,
-    made: box => begin(name, path, box, text)});
+    made: box => begin(name, path, box, text, of)});
 }
+
+// keptLines describes the lines that were read of a component before, if there are any.
+export const keptLines = of => kept.get(of)?.length > 0 && h('div', {class: 'lines single', tabindex: '0', role: 'log', 'aria-live': 'off', 'aria-label': 'Lines that ' + of + ' printed before', own: true, key: 'kept ' + of,
+  made: box => {
+    const rows = document.createElement('div');
+    rows.append(...kept.get(of).map(e => rowOf(e, '', true)));
+    box.append(rows);
+    fitColumns(box, kept.get(of), true);
+    box.scrollTop = box.scrollHeight;
+  }});
 
 // What is no longer shown is no longer read.
 watch(() => {
   for (const [name, {box, stop}] of readers) if (!box.isConnected) { stop(); readers.delete(name); }
 });
 
-function begin(name, path, box, text) {
+function begin(name, path, box, text, of) {
   readers.get(name)?.stop();
   const rows = document.createElement('div'), empty = document.createElement('p'), more = document.createElement('button');
   empty.className = 'empty';
@@ -34,6 +46,9 @@ function begin(name, path, box, text) {
   more.className = 'more';
   more.hidden = true;
   box.append(empty, rows, more);
+
+  const single = name === 'panel';
+  if (single) { kept.delete(of[0]); box.classList.add('single'); }
 
   // Who has scrolled up reads: nothing moves there, and what is new waits.
   let coming = [], asked = 0, drawn = 0, reading = false;
@@ -46,8 +61,10 @@ function begin(name, path, box, text) {
       return;
     }
     more.hidden = true;
-    const now = coming.splice(0, AT_ONCE).map(e => row(e.read(), text));
-    rows.append(...now);
+    const now = coming.splice(0, AT_ONCE).map(e => e.read());
+    if (single) kept.set(of[0], [...kept.get(of[0]) || [], ...now].slice(-KEPT));
+    rows.append(...now.map(e => rowOf(e, text, single)));
+    fitColumns(box, now, single);
     for (drawn += now.length; drawn > MOST; drawn--) rows.firstChild.remove();
     empty.hidden = drawn > 0;
     box.scrollTop = box.scrollHeight;
@@ -70,32 +87,9 @@ function begin(name, path, box, text) {
   readers.set(name, {box, stop});
 }
 
-const ESCAPES = /\u001b\[[0-9;?]*[A-Za-z]/g;
-
-function row(e, text) {
-  const p = document.createElement('p');
-  if (e.kind !== 'line') {
-    p.className = 'note';
-    p.textContent = e.why || e.kind;
-    return p;
-  }
-  const time = document.createElement('time');
-  time.textContent = whenOf(e.time);
-  const from = document.createElement('b');
-  from.textContent = e.component + ' ' + bare(e.operation);
-  from.title = e.node + ' ' + e.replica;
-  p.className = e.stream;
-  p.append(time, ' ', from, ' ', ...marked(textOf(e).replace(ESCAPES, ''), text));
-  return p;
+// fitColumns makes the columns as wide as what is in them, and has one for levels where a line has one.
+function fitColumns(box, added, single) {
+  const wide = box.columns ||= {time: 8, from: 0};
+  for (const e of added) for (const [column, n] of Object.entries(widthOf(e, single))) wide[column] = Math.max(wide[column] || 0, n);
+  for (const [column, n] of Object.entries(wide)) box.style.setProperty('--' + column, (n && n + 1) + 'ch');
 }
-
-// marked is a line with what was searched for marked in it.
-function marked(line, text) {
-  const at = text ? line.toLowerCase().indexOf(text.toLowerCase()) : -1;
-  if (at < 0) return [line];
-  const mark = document.createElement('mark'), end = at + text.length;
-  mark.textContent = line.slice(at, end);
-  return [line.slice(0, at), mark, ...marked(line.slice(end), text)];
-}
-
-const textOf = e => e.line ?? new TextDecoder().decode(Uint8Array.from(atob(e.base64), c => c.charCodeAt(0)));

@@ -100,6 +100,6 @@ addEventListener('hashchange', () => {
   scrollTo(0, 0);
   changed();
 });
-addEventListener('keydown', e => { if (e.key === 'Escape' && place().view === 'component' && !e.target.closest?.('input')) location.hash = '#/'; });
+addEventListener('keydown', e => { if (e.key === 'Escape' && !document.querySelector('dialog[open]') && place().view === 'component' && !e.target.closest?.('input')) location.hash = '#/'; });
 setInterval(changed, 1000); // ages
 begin();

@@ -1,7 +1,8 @@
 // The application as a picture, and as a list.
 
 import {h, memo} from './dom.js';
-import {state, changed} from './store.js';
+import {state, changed, may} from './store.js';
+import {called, propose, put} from './goal.js';
 import {toneOf, nodeTone, goalOf} from './tone.js';
 import {latest} from './activity.js';
 import {reasonOf} from './trouble.js';
@@ -38,11 +39,23 @@ export function topology(at) {
       h('h1', {class: 'unseen'}, 'Topology of ' + state.drawing.name),
       counts(),
       h('button', {class: 'quiet', 'aria-pressed': String(fitted), title: 'Fit the picture to the window', onClick: () => { fitted = !fitted; fit(document.querySelector('.canvas')); changed(); }}, 'Fit')),
+    nothingYet(),
     h('div', {class: 'canvas', tabindex: '0', role: 'group', 'aria-label': t.summary, made: e => places.observe(e)},
       h('div', {class: 'sheet', style: {'--w': w, '--h': height}},
         partsOf(t).map(p => memo(p.name, [p, state.versions.get(p.name), p.names.has(chosen) && chosen], () => part(p, chosen))),
         edges(t, w, height))),
     !chosen && latest());
+}
+
+// nothingYet says so where nothing is up and the goal does not change that.
+function nothingYet() {
+  const all = [...state.components.values()], goal = state.goal;
+  if (!goal || !['none', 'down'].includes(called(goal)) || all.some(c => toneOf(c) !== 'idle' || c.state === 'unknown')) return null;
+  return h('section', {class: 'nothing', key: 'nothing'}, h('h2', null, all.every(c => c.state === 'deleted') ? 'Nothing is up yet' : 'Nothing is up'),
+    h('div', {class: 'row'},
+      h('button', {class: 'main', disabled: !may('operator'), onClick: () => put({state: 'up'})}, 'Bring everything up'),
+      h('button', {onClick: () => propose('up')}, 'See the plan')),
+    !may('operator') && h('p', {class: 'hint'}, `You are signed in as ${state.session.role}: operators may set a goal.`));
 }
 
 // partsOf are the boxes that stand alone, with those in them. Each part is a picture of its own:
