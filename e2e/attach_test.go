@@ -253,15 +253,19 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 		r := commandWith(t, p.env, p.dir, "toskose", "ps")
 		for _, want := range wanted {
 			name, state, _ := strings.Cut(want, " ")
-			lines := slices.Collect(strings.Lines(r.stdout))
-			if !slices.ContainsFunc(lines, func(line string) bool {
-				words := strings.Fields(line)
-				return slices.Contains(words, name) && slices.Contains(words, strings.TrimSpace(state))
-			}) {
+			if !lists(r.stdout, name, strings.TrimSpace(state)) {
 				return false
 			}
 		}
 		return true
+	})
+}
+
+// lists reports whether the output of `toskose ps` has a component, or a node without components, in a state.
+func lists(ps, name, state string) bool {
+	return slices.ContainsFunc(slices.Collect(strings.Lines(ps)), func(line string) bool {
+		words := strings.Fields(line)
+		return slices.Contains(words, name) && slices.Contains(words, state)
 	})
 }
 
