@@ -86,7 +86,7 @@ func newComposedOf(t *testing.T, file string) *composed {
 	return p
 }
 
-// removeImages removes the images that have the project's name.
+// removeImages removes the images whose names contain the project's name.
 func (p *composed) removeImages(t *testing.T) {
 	t.Helper()
 	all, err := p.engine.ImageList(contextAfter(t), image.ListOptions{})
@@ -95,7 +95,7 @@ func (p *composed) removeImages(t *testing.T) {
 	}
 	for _, i := range all {
 		for _, tag := range i.RepoTags {
-			if !strings.HasPrefix(tag, p.name) {
+			if !strings.Contains(tag, p.name) {
 				continue
 			}
 			if _, err := p.engine.ImageRemove(contextAfter(t), tag, image.RemoveOptions{PruneChildren: true}); err != nil {

@@ -63,12 +63,12 @@ var attachedFaults = map[string]map[string][]attachedFault{
 	},
 }
 
-// attachedServices is a Compose file of all attachable applications. more is added to each service.
-func attachedServices(more string) string {
+// attachedServices returns a Compose file of all attachable applications, with images of a registry, and with more lines for each service.
+func attachedServices(registry string, more func(service string) string) string {
 	file := &strings.Builder{}
 	fmt.Fprintln(file, "services:")
 	for _, app := range attachable {
-		fmt.Fprintf(file, "  %[1]s:\n    image: NAME-%[1]s\n    build: FOLDER/%[1]s\n    environment: [%s]\n%s", app.name, quoted(app.env), more)
+		fmt.Fprintf(file, "  %[1]s:\n    image: %[2]sNAME-%[1]s\n    build: FOLDER/%[1]s\n    environment: [%[3]s]\n%[4]s", app.name, registry, quoted(app.env), more(app.name))
 	}
 	return file.String()
 }
@@ -106,7 +106,7 @@ func (c byComposition) toskose(t *testing.T, args ...string) result {
 // attachedByCompose deploys and attaches all attachable applications.
 func attachedByCompose(t *testing.T) byComposition {
 	t.Helper()
-	p := newComposedOf(t, attachedServices(""))
+	p := newComposedOf(t, attachedServices("", func(string) string { return "" }))
 	p.compose(t, nil, "build", "-q")
 	p.toskose(t, "attach", "--port", fmt.Sprint(freeport.Find(t)))
 	p.compose(t, []string{"compose.toskose.yml"}, "up", "-d")
