@@ -86,7 +86,7 @@ func newComposedOf(t *testing.T, file string) *composed {
 	return p
 }
 
-// removeImages removes the images that have the project's name.
+// removeImages removes the images whose names contain the project's name.
 func (p *composed) removeImages(t *testing.T) {
 	t.Helper()
 	all, err := p.engine.ImageList(contextAfter(t), image.ListOptions{})
@@ -95,7 +95,7 @@ func (p *composed) removeImages(t *testing.T) {
 	}
 	for _, i := range all {
 		for _, tag := range i.RepoTags {
-			if !strings.HasPrefix(tag, p.name) {
+			if !strings.Contains(tag, p.name) {
 				continue
 			}
 			if _, err := p.engine.ImageRemove(contextAfter(t), tag, image.RemoveOptions{PruneChildren: true}); err != nil {
@@ -253,15 +253,19 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 		r := commandWith(t, p.env, p.dir, "toskose", "ps")
 		for _, want := range wanted {
 			name, state, _ := strings.Cut(want, " ")
-			lines := slices.Collect(strings.Lines(r.stdout))
-			if !slices.ContainsFunc(lines, func(line string) bool {
-				words := strings.Fields(line)
-				return slices.Contains(words, name) && slices.Contains(words, strings.TrimSpace(state))
-			}) {
+			if !lists(r.stdout, name, strings.TrimSpace(state)) {
 				return false
 			}
 		}
 		return true
+	})
+}
+
+// lists reports whether the output of `toskose ps` has a component, or a node without components, in a state.
+func lists(ps, name, state string) bool {
+	return slices.ContainsFunc(slices.Collect(strings.Lines(ps)), func(line string) bool {
+		words := strings.Fields(line)
+		return slices.Contains(words, name) && slices.Contains(words, state)
 	})
 }
 

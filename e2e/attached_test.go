@@ -214,12 +214,7 @@ func settle(t *testing.T, engine *client.Client, id string, programs map[string]
 	t.Helper()
 	o := observed{Logs: map[string]string{}}
 	eventually(t, fmt.Sprintf("the programs are %v", programs), func() bool {
-		o.Programs = map[string]string{}
-		out := inContainer(t, engine, id, "sh", "-c", "supervisorctl status || :")
-		for _, line := range statusLine.FindAllStringSubmatch(out, -1) {
-			o.Programs[line[1]] = line[2]
-		}
-		delete(o.Programs, "dependentstartup")
+		o.Programs = programStates(inContainer(t, engine, id, "sh", "-c", "supervisorctl status || :"))
 		return cmp.Equal(o.Programs, programs)
 	})
 	var before string
