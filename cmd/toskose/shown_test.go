@@ -127,7 +127,7 @@ func TestTheDocumentationShowsWhatHappensToAKilledComponent(t *testing.T) {
 	until := &until{what: "to running (", end: end}
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"events", "--dir", dir, "--follow"}, environment{out: until, err: until})
+		done <- run(ctx, []string{"events", "--dir", dir, "--follow", "--states"}, environment{out: until, err: until})
 	}()
 	for !strings.Contains(until.String(), "frontend/gui") { // it is told where all stands first
 		select {

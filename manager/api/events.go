@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
 )
 
@@ -141,6 +142,9 @@ func (s *server) getEvents(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	page := rest.EventPage{Events: []manager.Event{}, Next: lastEvent(r)}
+	if strings.HasPrefix(page.Next, mirror.Latest) {
+		page.Next = ""
+	}
 	if len(events) > 0 {
 		page.Next = events[len(events)-1].ID
 	}

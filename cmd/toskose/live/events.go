@@ -17,24 +17,30 @@ import (
 )
 
 func newEvents(s *session) *cobra.Command {
-	var follow bool
+	var follow, states bool
 	var since string
+	var last int
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print events of the components of a running application",
-		Long: `Print the states of components, or the events since --since: the start and end of
-operations, exits of processes, the progress of tasks, replicas that were found or
-lost. With --follow, keep printing until interrupted, and reconnect without a gap
-when the manager is replaced or cannot be reached for a while. With -o json, each
-event is an object on a line, with its id. The manager keeps the last 10,000 events;
-if older ones are missing, an event of kind "missing" comes first, and the states
-follow again.`,
+		Long: `Print the last 20 events, or those since --since: the start and end of operations, how
+processes ended, the progress of tasks, replicas that were found or lost. With
+--follow, keep printing until interrupted, and reconnect without a gap when the
+manager is replaced or cannot be reached for a while. With -o json, each event is an
+object on a line, with its id. The manager keeps the last 10,000 events; if older ones
+are missing, an event of kind "missing" comes first, and the states follow again.`,
 		Example: "  toskose events --dir thinking-toskosed\n  toskose events --dir thinking-toskosed --follow -o json",
 		Args:    cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print := s.printEvent
 			if s.output.ForPrograms() {
 				print = func(e client.Event) error { return s.output.ShowNext(s.streams.Out, e) }
+			}
+			if last < 0 {
+				return cli.Misuse(fmt.Errorf("--last %d is not a number of events", last))
+			}
+			if since == "" && !states {
+				since = client.Latest(last)
 			}
 			ctx := cmd.Context()
 			return s.Ask(func(c *client.Client) error {
@@ -52,7 +58,10 @@ follow again.`,
 	s.Register(cmd)
 	s.output.Register(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new events")
+	cmd.Flags().IntVarP(&last, "last", "n", 20, "start with the last `N` events")
 	cmd.Flags().StringVar(&since, "since", "", "start after the event with this `ID`")
+	cmd.Flags().BoolVar(&states, "states", false, "start with the current state of each component")
+	cmd.MarkFlagsMutuallyExclusive("last", "since", "states")
 	return cmd
 }
 

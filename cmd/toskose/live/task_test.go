@@ -186,7 +186,7 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 		{"wait load", []client.Task{failed(code(4), "")}, "", "", "index 1 failed 4 times", 4},
 		{"wait load --for up", []client.Task{failed(code(5), "")}, "", "", "index 1 failed 4 times", 5},
 		{"wait load --for configured", []client.Task{failed(code(6), "")}, "", "", "", 0},
-		{"wait load --for done --timeout 30ms", []client.Task{waits}, "", "", `after 30ms task "load" is waiting: 0 of 5; load: it waits for feature of "db"`, 1},
+		{"wait load --for done --timeout 300ms", []client.Task{waits}, "", "", `after 300ms task "load" is waiting: 0 of 5; load: it waits for feature of "db"`, 1},
 		{"history load --index 2 --printed", []client.Task{waits}, "GET /api/v1/executions component=load&index=2&limit=20&output=true", "    part 2\n", "", 0},
 		{"history load", []client.Task{waits}, "GET /api/v1/executions component=load&limit=20&output=false", "Task.run[2]", "", 0},
 	} {
