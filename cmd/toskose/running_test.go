@@ -93,7 +93,7 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 
 	r.want(t, "run api configure -i code=3", 3, "failed with exit code 3", "configured", "on port 80", "==> 127.0.0.1:")
 	r.want(t, "run api start", cli.ExitFailed, `not allowed in state "created"`)
-	r.want(t, "run apl start", cli.ExitFailed, `"apl" is not a component of "shop", which has api`)
+	r.want(t, "run apl start", cli.ExitFailed, `"apl" is not a component of "shop"; did you mean "api"?`)
 	r.want(t, "run api fly", cli.ExitFailed, "fly")
 	r.want(t, "run api configure -i port", cli.ExitUsage, "NAME=VALUE")
 	var x client.Execution

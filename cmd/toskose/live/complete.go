@@ -43,6 +43,12 @@ func (m *Manager) complete(ctx context.Context, of names, args []string, begun s
 	return slices.Compact(all)
 }
 
+// CompleteComponents completes the first argument with the names of components.
+func (m *Manager) CompleteComponents() cobra.CompletionFunc {
+	none := func(client.App, []string) []string { return nil }
+	return m.completion(componentNames, none)
+}
+
 func componentNames(app client.App, _ []string) []string {
 	all := make([]string, 0, len(app.Components))
 	for _, c := range app.Components {
