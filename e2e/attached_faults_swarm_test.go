@@ -82,7 +82,9 @@ func TestTheProgramsOfAttachedServicesRecoverOnASwarmOfSeveralNodes(t *testing.T
 	write(t, third, fmt.Sprintf("version: \"3.8\"\nservices:\n  toskose-manager:\n    image: %s/%s-manager\n    deploy: {placement: {constraints: [node.id == %s]}}\n", registries[0], s.name, nodes[0].ID))
 	files := []string{filepath.Join(s.dir, "compose.toskose.yml"), third}
 	s.compose(t, files, "build", "-q", "toskose-manager")
-	s.compose(t, files, "push", "-q")
+	for _, image := range append(services, "manager") {
+		must(t, "", found(t, "docker"), "push", "-q", registries[0]+"/"+s.name+"-"+image)
+	}
 	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, s.dir, found(t, "docker"), "stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml", "-c", files[0], "-c", third, s.name)
 	t.Cleanup(func() {
 		must(t, "", found(t, "docker"), "stack", "rm", s.name)
