@@ -85,11 +85,7 @@ func TestTheProgramsOfAttachedServicesRecoverOnASwarmOfSeveralNodes(t *testing.T
 	for _, image := range append(services, "manager") {
 		must(t, "", found(t, "docker"), "push", "-q", registries[0]+"/"+s.name+"-"+image)
 	}
-	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, s.dir, found(t, "docker"), "stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml", "-c", files[0], "-c", third, s.name)
-	t.Cleanup(func() {
-		must(t, "", found(t, "docker"), "stack", "rm", s.name)
-		eventually(t, "the stack is removed", func() bool { return len(s.ofStack(t)) == 0 })
-	})
+	s.deployStack(t, files...)
 	eventually(t, "the manager runs", func() bool { return s.managerOfStack(t) != "" })
 	attachedProgramsRecover(t, s, "attached-faults-swarm.md")
 }
