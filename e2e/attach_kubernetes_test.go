@@ -15,7 +15,7 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 )
 
-// attachedPods is a Deployment of an image that runs supervisord.
+// attachedPods are a Deployment of an image that runs supervisord, and one that does not.
 const attachedPods = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -27,15 +27,26 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers: [{name: main, image: "docker.io/library/NAME-web:latest", imagePullPolicy: IfNotPresent}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: store}
+spec:
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: store, image: "docker.io/library/busybox:1.36", imagePullPolicy: IfNotPresent, command: [sleep, "100000"]}]
 `
 
 // TestAWorkloadIsAttachedAndRestoredOnKubernetes applies a kustomization, the one of toskose attach, and the first one again.
 func TestAWorkloadIsAttachedAndRestoredOnKubernetes(t *testing.T) {
 	p := newComposedOf(t, "services: {web: {image: NAME-web, build: FOLDER/web}}\n")
 	folder := p.attachOnCluster(t, attachedPods, "web")
-	eventually(t, "both replicas are found", func() bool {
+	eventually(t, "both replicas and store are found", func() bool {
 		r := commandWith(t, p.env, p.dir, "toskose", "ps")
-		return strings.Count(r.stdout, "web/cron ") == 2 && strings.Count(r.stdout, " running ") == 6
+		return strings.Count(r.stdout, "web/cron ") == 2 && strings.Count(r.stdout, " running ") >= 6 && lists(r.stdout, "store", "running")
 	})
 	p.toskose(t, "up")
 
@@ -73,7 +84,7 @@ func (p *composed) attachOnCluster(t *testing.T, manifests string, services ...s
 	if err := json.Unmarshal([]byte(p.toskose(t, "attach", "-k", "shop", "--tls", "--port", port, "--json")), &result); err != nil {
 		t.Fatal(err)
 	}
-	var images []string
+	images := []string{"busybox:1.36"}
 	for _, service := range services {
 		images = append(images, p.name+"-"+service+":latest")
 	}

@@ -269,27 +269,30 @@ func lists(ps, name, state string) bool {
 	})
 }
 
-// TestAComposeProjectIsAttachedOnASwarm deploys a stack of both files.
+// TestAComposeProjectIsAttachedOnASwarm deploys a stack of both files on this node, which has the images.
 func TestAComposeProjectIsAttachedOnASwarm(t *testing.T) {
 	t.Parallel()
-	joinSwarm(t, dockerEngine(t))
+	engine := dockerEngine(t)
+	joinSwarm(t, engine)
+	info, err := engine.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := "placement: {constraints: [node.id == " + info.Swarm.NodeID + "]}"
 	p := newComposedOf(t, `version: "3.8"
 services:
   web:
     image: NAME-web
     build: FOLDER/web
-    deploy: {replicas: 2, endpoint_mode: dnsrr}
+    deploy: {replicas: 2, endpoint_mode: dnsrr, `+here+`}
 `)
 	p.compose(t, nil, "build", "-q")
 	port := fmt.Sprint(freeport.Find(t))
 	p.toskose(t, "attach", "--tls", "--port", port)
-	second := filepath.Join(p.dir, "compose.toskose.yml")
+	second, third := filepath.Join(p.dir, "compose.toskose.yml"), filepath.Join(p.dir, "third.yml")
 	p.compose(t, []string{second}, "build", "-q", "toskose-manager")
-	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, p.dir, found(t, "docker"), "stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml", "-c", second, p.name)
-	t.Cleanup(func() {
-		must(t, "", found(t, "docker"), "stack", "rm", p.name)
-		eventually(t, "the stack is removed", func() bool { return len(p.ofStack(t)) == 0 })
-	})
+	write(t, third, "version: \"3.8\"\nservices: {toskose-manager: {deploy: {"+here+"}}}\n")
+	p.deployStack(t, second, third)
 	eventually(t, "both replicas are found", func() bool {
 		at := p.managerOfStack(t)
 		if at == "" {
@@ -297,6 +300,20 @@ services:
 		}
 		r := commandWith(t, p.env, p.dir, "toskose", "ps", "--manager", "https://"+at+":"+port)
 		return strings.Count(r.stdout, "web/cron ") == 2 && strings.Count(r.stdout, " running ") == 6
+	})
+}
+
+// deployStack deploys the project's file and others as a stack, until the test ends.
+func (p *composed) deployStack(t *testing.T, others ...string) {
+	t.Helper()
+	args := []string{"stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml"}
+	for _, file := range others {
+		args = append(args, "-c", file)
+	}
+	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, p.dir, found(t, "docker"), append(args, p.name)...)
+	t.Cleanup(func() {
+		must(t, "", found(t, "docker"), "stack", "rm", p.name)
+		eventually(t, "the stack is removed", func() bool { return len(p.ofStack(t)) == 0 })
 	})
 }
 

@@ -76,17 +76,16 @@ func TestTheProgramsOfAttachedServicesRecoverOnASwarmOfSeveralNodes(t *testing.T
 		services = append(services, app.name)
 	}
 	s.composed = newComposedOf(t, "version: \"3.8\"\n"+attachedServices(registries[0]+"/", func(service string) string { return pinned(slices.Index(services, service) % 3) }))
+	s.compose(t, nil, "build", "-q")
 	s.composed.toskose(t, "attach", "--tls", "--port", s.port)
 	third := filepath.Join(s.dir, "third.yml")
 	write(t, third, fmt.Sprintf("version: \"3.8\"\nservices:\n  toskose-manager:\n    image: %s/%s-manager\n    deploy: {placement: {constraints: [node.id == %s]}}\n", registries[0], s.name, nodes[0].ID))
 	files := []string{filepath.Join(s.dir, "compose.toskose.yml"), third}
-	s.compose(t, files, "build", "-q")
-	s.compose(t, files, "push", "-q")
-	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, s.dir, found(t, "docker"), "stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml", "-c", files[0], "-c", third, s.name)
-	t.Cleanup(func() {
-		must(t, "", found(t, "docker"), "stack", "rm", s.name)
-		eventually(t, "the stack is removed", func() bool { return len(s.ofStack(t)) == 0 })
-	})
+	s.compose(t, files, "build", "-q", "toskose-manager")
+	for _, image := range append(services, "manager") {
+		must(t, "", found(t, "docker"), "push", "-q", registries[0]+"/"+s.name+"-"+image)
+	}
+	s.deployStack(t, files...)
 	eventually(t, "the manager runs", func() bool { return s.managerOfStack(t) != "" })
 	attachedProgramsRecover(t, s, "attached-faults-swarm.md")
 }
