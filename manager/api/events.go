@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/manager"
-	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
 )
 
@@ -142,7 +141,7 @@ func (s *server) getEvents(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	page := rest.EventPage{Events: []manager.Event{}, Next: lastEvent(r)}
-	if strings.HasPrefix(page.Next, mirror.Latest) {
+	if strings.HasPrefix(page.Next, manager.Latest) {
 		page.Next = ""
 	}
 	if len(events) > 0 {

@@ -26,8 +26,10 @@ func TestAGoalIsStuckWhenNothingIsTriedAgain(t *testing.T) {
 		"while another component can still start":  {map[string]string{"api": goal.Up, "gui": configured}, nil, []goal.Replica{api, on("frontend", "f1", at("gui", created))}, false},
 		"while another component is being started": {map[string]string{"api": goal.Up, "gui": configured}, nil, []goal.Replica{api, on("frontend", "f1", busy("gui", created, "configure"))}, false},
 		"a start is tried again": {
-			map[string]string{"api": goal.Up}, nil,
-			[]goal.Replica{on("backend", "b1", at("api", configured, start(failed, ended(2*time.Second)), start(failed, ended(time.Second/2), seq(2))))}, false,
+			map[string]string{"api": goal.Up},
+			nil,
+			[]goal.Replica{on("backend", "b1", at("api", configured, start(failed, ended(2*time.Second)), start(failed, ended(time.Second/2), seq(2))))},
+			false,
 		},
 		"a container may come back":  {map[string]string{"api": goal.Up, "gui": goal.Up}, nil, []goal.Replica{api}, false},
 		"a person holds a component": {map[string]string{"api": goal.Up, "gui": goal.Up}, held, []goal.Replica{on("backend", "b1", at("api", running)), on("frontend", "f1", at("gui", configured))}, true},

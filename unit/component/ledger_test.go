@@ -341,7 +341,9 @@ func TestWhatEndsWithItsContainerSaysSo(t *testing.T) {
 		ends func(t *testing.T, l *ledger, opening int)
 		with bool
 	}{
-		"by itself": {func(t *testing.T, l *ledger, opening int) { l.recordGone(t.Context(), "api", opening, "it died", testDeath) }, false},
+		"by itself": {func(t *testing.T, l *ledger, opening int) {
+			l.recordGone(t.Context(), "api", opening, "it died", testDeath)
+		}, false},
 		"in a shutdown": {func(t *testing.T, l *ledger, opening int) {
 			(&Set{ledger: l}).Shutdown()
 			l.recordGone(t.Context(), "api", opening, "it ended", testDeath)

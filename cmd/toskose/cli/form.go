@@ -55,8 +55,9 @@ func (f *Form) Show(out io.Writer, answer any, people func(io.Writer)) error {
 		return WriteJSON(out, answer, "  ")
 	case FormYAML:
 		return writeYAML(out, answer)
+	case FormTable, FormWide:
+		people(out)
 	}
-	people(out)
 	return nil
 }
 
