@@ -124,7 +124,7 @@ func TestThePageShowsStepsToCome(t *testing.T) {
 	b.Picture("pending")
 	b.Look("topology-in-the-way")
 	b.GoTo("#/component/backend/api")
-	b.Says(".troubles", "configure failed")
+	b.Says(".panel .reason", "configure failed")
 	b.Look("component-in-the-way")
 	if err := os.Remove(world.fails); err != nil {
 		t.Fatal(err)

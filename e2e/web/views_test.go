@@ -152,6 +152,8 @@ func TestEveryViewOfTasksAndOfMany(t *testing.T) {
 	b := browser.Open(t, serve(t, l, &atomic.Bool{}).URL, 1440, nobody)
 	b.SignIn("admin", "pw")
 	b.Says("[data-box=component499]", protocol.Running)
+	b.ClickText(".zoom button", "Expand all")
+	b.Says("[data-box=component499] .label", protocol.Running)
 	l.turn("component011", protocol.Configured)
 	l.strive(underway())
 	b.Says("[data-box=component250] .ahead", "2. start")

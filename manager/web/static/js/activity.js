@@ -42,6 +42,12 @@ export function activity() {
     past.missing.map(m => h('p', {class: 'hint', key: m.replica}, `Without what ran on ${m.node} at ${m.replica}: ${m.why}`)));
 }
 
+// known returns the executions that were read, the latest first.
+export function known() {
+  readAnew();
+  return past.executions || [];
+}
+
 // latest is the last of it, for the foot of the topology.
 export function latest() {
   readAnew();

@@ -13,7 +13,7 @@ import {task} from './task.js';
 const FEW = 3; // replicas that are shown at once
 let past = {of: '', pulse: -1, executions: null};
 
-export function component(node, name) {
+export function component(node, name, wanted) {
   const c = state.components.get(name);
   if (!c || c.node !== node) {
     return [h('a', {class: 'close', href: '#/', 'aria-label': 'Close'}, '×'),
@@ -33,11 +33,22 @@ export function component(node, name) {
     ahead(c),
     task(c),
     h('section', null, h('h2', null, 'Protocol'), protocol(c)),
-    h('section', null, h('h2', null, 'Operations'), operations(c)),
+    h('section', null, h('h2', null, 'Operations'), operations(c, wanted)),
     h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), c.replicas.length > FEW ? h('details', null, h('summary', null, [...counted(c.replicas)].map(([state, n]) => n + ' ' + stateName(state)).join(', ')), replicas(c)) : replicas(c)),
+    shell(c),
     h('section', null, h('h2', null, 'Executions'), executions(c)),
     h('section', null, h('h2', null, 'Log ', h('a', {class: 'more', href: '#/logs?of=' + encodeURIComponent(c.node + '/' + c.name)}, 'open')), log(c)),
   ];
+}
+
+// shell shows the command that opens a shell in the container. The page itself has none: it would put one behind the API.
+function shell(c) {
+  const command = 'toskose exec ' + (/^[\w./@-]+$/.test(c.name) ? c.name : `'${c.name}'`);
+  const copy = async e => {
+    const code = e.target.parentElement.querySelector('code');
+    try { await navigator.clipboard.writeText(command); say('Copied: ' + command); } catch { getSelection().selectAllChildren(code); } // only pages of HTTPS or this machine may
+  };
+  return h('section', null, h('h2', null, 'Shell'), h('p', {class: 'copy'}, h('code', null, command), h('button', {'aria-label': 'Copy ' + command, onClick: copy}, 'Copy')));
 }
 
 function since(c) {

@@ -4,11 +4,14 @@ import {h, memo, render, say} from './dom.js';
 import {call, sessionKey} from './api.js';
 import {state, watch, changed, begin, end, tellOtherPages} from './store.js';
 import {signInForm} from './signin.js';
-import {topology, list, arrowheads} from './topology.js';
+import {topology} from './topology.js';
+import {arrowheads} from './boxes.js';
+import {list} from './list.js';
 import {component} from './component.js';
 import {goal, goalChip} from './goal.js';
 import {activity, execution} from './activity.js';
 import {logs} from './logs.js';
+import {openSearch} from './search.js';
 import {troubleBar} from './trouble.js';
 import './announce.js';
 
@@ -48,7 +51,7 @@ function draw() {
     troubleBar(),
     h('div', {class: opened ? 'views with-panel' : 'views'},
       h('main', {id: 'main', tabindex: '-1', key: 'main-' + (opened ? '' : at.view)}, body(at, shown)),
-      opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1]))));
+      opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1], at.query.get('operation')))));
 }
 
 function notYet() {
@@ -67,6 +70,7 @@ function head(at, shown) {
   return h('header', null,
     h('a', {class: 'brand', href: '#/'}, h('strong', null, name), version && h('span', null, version)),
     h('nav', {'aria-label': 'Views'}, VIEWS.map(v => h('a', {href: '#/' + v.at, 'aria-current': v === shown ? 'page' : null}, v.name))),
+    h('button', {class: 'search', title: 'Search: / or Ctrl-K', onClick: find}, h('span', {class: 'word'}, 'Search '), h('kbd', null, '/')),
     goalChip(),
     h('div', {class: 'user'},
       memo('who', [state.session.user, state.session.role], () => h('span', null, state.session.user, ' ', h('small', null, state.session.role))),
@@ -87,7 +91,7 @@ watch(() => {
   draw();
   performance.measure('draw', {start});
   performance.clearMeasures('draw');
-  if (toFocus && state.drawing) { document.querySelector(toFocus)?.focus({preventScroll: true}); toFocus = ''; }
+  if (toFocus && state.drawing) { const at = document.querySelector(toFocus); (at?.closest('a') || at)?.focus({preventScroll: true}); toFocus = ''; }
 });
 
 // Who opens a component goes on in it, and who closes it is where they were.
@@ -101,5 +105,10 @@ addEventListener('hashchange', () => {
   changed();
 });
 addEventListener('keydown', e => { if (e.key === 'Escape' && !document.querySelector('dialog[open]') && place().view === 'component' && !e.target.closest?.('input')) location.hash = '#/'; });
+const find = () => openSearch([...VIEWS.map(v => ({kind: 'view', name: v.name, act: () => { location.hash = '#/' + v.at; }})), {kind: 'action', name: 'Sign out', act: signOut}]);
+addEventListener('keydown', e => {
+  const typing = e.target.closest?.('input, select, textarea, dialog');
+  if (e.key === '/' && !typing && !e.ctrlKey && !e.metaKey && !e.altKey || e.key === 'k' && (e.ctrlKey || e.metaKey)) { e.preventDefault(); find(); }
+});
 setInterval(changed, 1000); // ages
 begin();

@@ -6,13 +6,14 @@ import {state, may, changed} from './store.js';
 import {bare, named, lackTexts, stateName} from './words.js';
 
 const chosen = {replica: '', inputs: {}, open: ''};
-let menu = false, restarting = '';
+let menu = false, restarting = '', shown = '';
 
 // forgetChoices is called when another component is opened.
 export function forgetChoices() { Object.assign(chosen, {replica: '', inputs: {}, open: ''}); }
 
 // operations are what may be run of a component: one that is needed most, and all in a menu.
-export function operations(c) {
+export function operations(c, wanted) {
+  show(c, wanted);
   const replicas = c.replicas;
   if (!replicas.some(r => r.address === chosen.replica)) chosen.replica = ''; // it was replaced
   return [
@@ -23,6 +24,16 @@ export function operations(c) {
     c.operations.length > 0 && h('details', {class: 'menu', key: 'menu', open: menu, onToggle: e => { menu = e.target.open; }}, h('summary', null, 'All operations'),
       h('div', {class: 'operations'}, [...c.operations].sort((a, b) => rank(a) - rank(b)).map(o => operation(c, o)))),
     !may('operator') && h('p', {class: 'hint', key: 'role'}, `You are signed in as ${state.session.role}: operators may run these.`)];
+}
+
+// show opens the menu at an operation that was searched for, once.
+function show(c, wanted) {
+  const key = wanted && c.name + ' ' + wanted;
+  if (key && key !== shown) {
+    menu = true;
+    requestAnimationFrame(() => [...document.querySelectorAll('.operation > button:first-child')].find(b => b.textContent === bare(wanted))?.scrollIntoView({block: 'center'}));
+  }
+  shown = key;
 }
 
 // rank puts operations into the order of a life.

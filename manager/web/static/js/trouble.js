@@ -1,7 +1,7 @@
 // What is wrong, and why: the bar below the header, and the reason of each component.
 
 import {h} from './dom.js';
-import {state} from './store.js';
+import {state, changed} from './store.js';
 import {toneOf, nodeTone, failedOf, goalOf} from './tone.js';
 import {SIGNS, bare, lackTexts, lasted, linkTo, obstacleText, plain, whenOf} from './words.js';
 
@@ -75,7 +75,9 @@ const FEW = 3, NAMED = 3; // problems at once, and waiting components by name
 let open = false;
 
 // The bar takes height from what is as high as the window.
-const heights = new ResizeObserver(all => { for (const {target} of all) document.documentElement.style.setProperty('--troubled', (target.isConnected ? target.offsetHeight : 0) + 'px'); });
+let height = 0;
+const heights = new ResizeObserver(all => { for (const {target} of all) { height = target.isConnected ? target.offsetHeight : 0; document.documentElement.style.setProperty('--troubled', height + 'px'); changed(); } });
+export const barHeight = () => height;
 
 // troubleBar names each problem, since when it exists, and what waits for it.
 export function troubleBar() {
