@@ -46,7 +46,7 @@ func TestAWorkloadIsAttachedAndRestoredOnKubernetes(t *testing.T) {
 	folder := p.attachOnCluster(t, attachedPods, "web")
 	eventually(t, "both replicas and store are found", func() bool {
 		r := commandWith(t, p.env, p.dir, "toskose", "ps")
-		return strings.Count(r.stdout, "web/cron ") == 2 && strings.Count(r.stdout, " running ") >= 6 && lists(r.stdout, "store", "running")
+		return strings.Count(r.stdout, "web/cron ") == 2 && strings.Count(r.stdout, " running ") >= 6 && psLists(r.stdout, "store", "running")
 	})
 	p.toskose(t, "up")
 

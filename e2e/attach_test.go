@@ -253,7 +253,7 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 		r := commandWith(t, p.env, p.dir, "toskose", "ps")
 		for _, want := range wanted {
 			name, state, _ := strings.Cut(want, " ")
-			if !lists(r.stdout, name, strings.TrimSpace(state)) {
+			if !psLists(r.stdout, name, strings.TrimSpace(state)) {
 				return false
 			}
 		}
@@ -261,8 +261,8 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 	})
 }
 
-// lists reports whether the output of `toskose ps` has a component, or a node without components, in a state.
-func lists(ps, name, state string) bool {
+// psLists reports whether the output of `toskose ps` has a component, or a node without components, in a state.
+func psLists(ps, name, state string) bool {
 	return slices.ContainsFunc(slices.Collect(strings.Lines(ps)), func(line string) bool {
 		words := strings.Fields(line)
 		return slices.Contains(words, name) && slices.Contains(words, state)

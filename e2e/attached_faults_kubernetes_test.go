@@ -8,28 +8,28 @@ import (
 	"testing"
 )
 
-// onAttachedCluster is an attachedDeployment on Kubernetes.
-type onAttachedCluster struct{ *composed }
+// clusterDeployment is an attachedDeployment on Kubernetes.
+type clusterDeployment struct{ *composed }
 
 // pod returns a value of the one pod of a workload, by JSONPath.
-func (c onAttachedCluster) pod(t *testing.T, workload, path string) string {
+func (c clusterDeployment) pod(t *testing.T, workload, path string) string {
 	t.Helper()
 	return kubectl(t, "-n", c.name, "get", "pods", "-l", "app="+workload, "-o", "jsonpath={.items[*]"+path+"}")
 }
 
-func (c onAttachedCluster) within(t *testing.T, service, script string, args ...string) string {
+func (c clusterDeployment) within(t *testing.T, service, script string, args ...string) string {
 	t.Helper()
 	pod := c.pod(t, service, ".metadata.name")
 	return kubectl(t, append([]string{"-n", c.name, "exec", pod, "-c", "main", "--", "sh", "-c", script, "sh"}, args...)...)
 }
 
-func (c onAttachedCluster) incarnation(t *testing.T, service string) string {
+func (c clusterDeployment) incarnation(t *testing.T, service string) string {
 	t.Helper()
 	const status = ".status.containerStatuses[0]"
 	return c.pod(t, service, status+".containerID") + " " + c.pod(t, service, status+".state.running.startedAt")
 }
 
-func (c onAttachedCluster) toskose(t *testing.T, args ...string) result {
+func (c clusterDeployment) toskose(t *testing.T, args ...string) result {
 	t.Helper()
 	return commandWith(t, c.env, c.dir, "toskose", args...)
 }
@@ -65,5 +65,5 @@ func TestTheProgramsOfAttachedWorkloadsRecoverOnKubernetes(t *testing.T) {
 		services = append(services, app.name)
 	}
 	p.attachOnCluster(t, manifests, services...)
-	attachedProgramsRecover(t, onAttachedCluster{p}, "attached-faults-kubernetes.md")
+	attachedProgramsRecover(t, clusterDeployment{p}, "attached-faults-kubernetes.md")
 }

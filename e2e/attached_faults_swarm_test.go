@@ -15,15 +15,15 @@ import (
 	"github.com/toskose/toskose/internal/freeport"
 )
 
-// onAttachedSwarm is an attachedDeployment on a swarm.
-type onAttachedSwarm struct {
+// swarmDeployment is an attachedDeployment on a swarm.
+type swarmDeployment struct {
 	*composed
 	engines map[string]*client.Client // by service
 	port    string                    // of the manager
 }
 
 // task returns the one running container of a service.
-func (s onAttachedSwarm) task(t *testing.T, service string) (id string) {
+func (s swarmDeployment) task(t *testing.T, service string) (id string) {
 	t.Helper()
 	eventually(t, "one container of "+service+" runs", func() bool {
 		all := containersOf(t, s.engines[service], s.name, service)
@@ -35,12 +35,12 @@ func (s onAttachedSwarm) task(t *testing.T, service string) (id string) {
 	return id
 }
 
-func (s onAttachedSwarm) within(t *testing.T, service, script string, args ...string) string {
+func (s swarmDeployment) within(t *testing.T, service, script string, args ...string) string {
 	t.Helper()
 	return inContainer(t, s.engines[service], s.task(t, service), append([]string{"sh", "-c", script, "sh"}, args...)...)
 }
 
-func (s onAttachedSwarm) incarnation(t *testing.T, service string) string {
+func (s swarmDeployment) incarnation(t *testing.T, service string) string {
 	t.Helper()
 	found, err := s.engines[service].ContainerInspect(t.Context(), s.task(t, service))
 	if err != nil {
@@ -49,7 +49,7 @@ func (s onAttachedSwarm) incarnation(t *testing.T, service string) string {
 	return found.ID + " " + found.State.StartedAt
 }
 
-func (s onAttachedSwarm) toskose(t *testing.T, args ...string) result {
+func (s swarmDeployment) toskose(t *testing.T, args ...string) result {
 	t.Helper()
 	return commandWith(t, s.env, s.dir, "toskose", append(args, "--manager", "https://"+s.managerOfStack(t)+":"+s.port)...)
 }
@@ -61,7 +61,7 @@ func TestTheProgramsOfAttachedServicesRecoverOnASwarmOfSeveralNodes(t *testing.T
 		t.Fatal("TOSKOSE_REGISTRIES names no registry that all nodes of the swarm reach")
 	}
 	nodes := swarmNodes(t, dockerEngine(t))
-	s := onAttachedSwarm{engines: map[string]*client.Client{}, port: fmt.Sprint(freeport.Find(t))}
+	s := swarmDeployment{engines: map[string]*client.Client{}, port: fmt.Sprint(freeport.Find(t))}
 	pinned := func(node int) string {
 		return "    deploy: {endpoint_mode: dnsrr, placement: {constraints: [node.id == " + nodes[node].ID + "]}}\n"
 	}

@@ -81,15 +81,15 @@ func quoted(all []string) string {
 	return strings.Join(words, ", ")
 }
 
-// byComposition is an attachedDeployment by Compose.
-type byComposition struct{ *composed }
+// composeDeployment is an attachedDeployment by Compose.
+type composeDeployment struct{ *composed }
 
-func (c byComposition) within(t *testing.T, service, script string, args ...string) string {
+func (c composeDeployment) within(t *testing.T, service, script string, args ...string) string {
 	t.Helper()
 	return inContainer(t, c.engine, c.container(t, service).ID, append([]string{"sh", "-c", script, "sh"}, args...)...)
 }
 
-func (c byComposition) incarnation(t *testing.T, service string) string {
+func (c composeDeployment) incarnation(t *testing.T, service string) string {
 	t.Helper()
 	found := c.container(t, service)
 	if found == nil {
@@ -98,19 +98,19 @@ func (c byComposition) incarnation(t *testing.T, service string) string {
 	return found.ID + " " + found.State.StartedAt
 }
 
-func (c byComposition) toskose(t *testing.T, args ...string) result {
+func (c composeDeployment) toskose(t *testing.T, args ...string) result {
 	t.Helper()
 	return commandWith(t, c.env, c.dir, "toskose", args...)
 }
 
 // attachedByCompose deploys and attaches all attachable applications.
-func attachedByCompose(t *testing.T) byComposition {
+func attachedByCompose(t *testing.T) composeDeployment {
 	t.Helper()
 	p := newComposedOf(t, attachedServices("", func(string) string { return "" }))
 	p.compose(t, nil, "build", "-q")
 	p.toskose(t, "attach", "--port", fmt.Sprint(freeport.Find(t)))
 	p.compose(t, []string{"compose.toskose.yml"}, "up", "-d")
-	return byComposition{p}
+	return composeDeployment{p}
 }
 
 // TestTheProgramsOfAttachedContainersRecover from each fault, by Compose.
@@ -128,7 +128,7 @@ func attachedProgramsRecover(t *testing.T, d attachedDeployment, file string) {
 			return maps.Equal(programStates(d.within(t, app.name, "supervisorctl status || :")), app.programs)
 		})
 		began[app.name] = d.incarnation(t, app.name)
-		listed(t, d, app.name, app.programs)
+		awaitListed(t, d, app.name, app.programs)
 	}
 	if r := d.toskose(t, "up"); r.code != 0 {
 		t.Fatalf("toskose up: %v", r)
@@ -162,13 +162,13 @@ func programStates(status string) map[string]string {
 	return states
 }
 
-// listed waits until `toskose ps` lists all programs of a service that have to run.
-func listed(t *testing.T, d attachedDeployment, service string, programs map[string]string) {
+// awaitListed waits until `toskose ps` lists all programs of a service that have to run.
+func awaitListed(t *testing.T, d attachedDeployment, service string, programs map[string]string) {
 	t.Helper()
 	eventually(t, "toskose ps lists the programs of "+service, func() bool {
 		said := d.toskose(t, "ps").stdout
 		for program, state := range programs {
-			if state == "RUNNING" && !lists(said, service+"/"+program, "running") {
+			if state == "RUNNING" && !psLists(said, service+"/"+program, "running") {
 				return false
 			}
 		}
@@ -205,7 +205,7 @@ func (r *recoveries) recovers(t *testing.T, d attachedDeployment, service, progr
 	eventually(t, fmt.Sprintf("the programs of %s are %v", service, programs), func() bool {
 		return maps.Equal(programStates(d.within(t, service, "supervisorctl status || :")), programs)
 	})
-	listed(t, d, service, programs)
+	awaitListed(t, d, service, programs)
 	if service == "web" {
 		eventually(t, "the pages are served", func() bool {
 			const get = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8080/', timeout=1).status)"

@@ -147,6 +147,7 @@ stand_in() {
 	wanted=$(packages "$image")
 	possible || die "$image cannot be pulled, and a stand-in can only be built on Debian with the engine's architecture; get it with \"docker pull $image\", or \"docker load\" from a machine that has it"
 	mkdir -p "$cache"/{apt,archives/partial,none/partial,lists/partial}
+	exec 9>"$cache/lock" && flock 9 # until the script ends: another one would use the same files
 	last=$cache/${image/:/-}.last # the digest of the last request, and the archive built from its result
 	packed=$([ ! -e "$last" ] || sed -n "s/^$(asked "$wanted") //p" "$last")
 	if [ ! -e "$packed" ]; then
