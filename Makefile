@@ -109,7 +109,7 @@ e2e: ## the whole path on a real engine, with Compose and on a one-node Swarm
 e2e-kubernetes: ## Thinking and Tasks on the cluster that kubectl is set to, by toskose's manifests and through kompose
 	go run ./scripts/gotest -tags kubernetes -count=1 -timeout 1h -run Kubernetes\|Kompose ./e2e
 
-# scripts/podman.sh makes each Podman; root, Podman, newuidmap and slirp4netns are needed.
+# scripts/podman.sh makes each Podman; root, Podman, aardvark-dns, newuidmap and slirp4netns are needed.
 .PHONY: e2e-podman
 e2e-podman: ## Thinking on a Podman of root, and on one of a user without rights
 	scripts/podman.sh with root go run ./scripts/gotest -tags podman -count=1 -timeout 20m -run Podman ./e2e

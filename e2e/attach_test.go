@@ -86,7 +86,7 @@ func newComposedOf(t *testing.T, file string) *composed {
 	return p
 }
 
-// removeImages removes the images that have the project's name.
+// removeImages removes the images whose names contain the project's name.
 func (p *composed) removeImages(t *testing.T) {
 	t.Helper()
 	all, err := p.engine.ImageList(contextAfter(t), image.ListOptions{})
@@ -95,7 +95,7 @@ func (p *composed) removeImages(t *testing.T) {
 	}
 	for _, i := range all {
 		for _, tag := range i.RepoTags {
-			if !strings.HasPrefix(tag, p.name) {
+			if !strings.Contains(tag, p.name) {
 				continue
 			}
 			if _, err := p.engine.ImageRemove(contextAfter(t), tag, image.RemoveOptions{PruneChildren: true}); err != nil {
@@ -253,11 +253,7 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 		r := commandWith(t, p.env, p.dir, "toskose", "ps")
 		for _, want := range wanted {
 			name, state, _ := strings.Cut(want, " ")
-			lines := slices.Collect(strings.Lines(r.stdout))
-			if !slices.ContainsFunc(lines, func(line string) bool {
-				words := strings.Fields(line)
-				return slices.Contains(words, name) && slices.Contains(words, strings.TrimSpace(state))
-			}) {
+			if !psLists(r.stdout, name, strings.TrimSpace(state)) {
 				return false
 			}
 		}
@@ -265,27 +261,38 @@ func (p *composed) shows(t *testing.T, wanted ...string) {
 	})
 }
 
-// TestAComposeProjectIsAttachedOnASwarm deploys a stack of both files.
+// psLists reports whether the output of `toskose ps` has a component, or a node without components, in a state.
+func psLists(ps, name, state string) bool {
+	return slices.ContainsFunc(slices.Collect(strings.Lines(ps)), func(line string) bool {
+		words := strings.Fields(line)
+		return slices.Contains(words, name) && slices.Contains(words, state)
+	})
+}
+
+// TestAComposeProjectIsAttachedOnASwarm deploys a stack of both files on this node, which has the images.
 func TestAComposeProjectIsAttachedOnASwarm(t *testing.T) {
 	t.Parallel()
-	joinSwarm(t, dockerEngine(t))
+	engine := dockerEngine(t)
+	joinSwarm(t, engine)
+	info, err := engine.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := "placement: {constraints: [node.id == " + info.Swarm.NodeID + "]}"
 	p := newComposedOf(t, `version: "3.8"
 services:
   web:
     image: NAME-web
     build: FOLDER/web
-    deploy: {replicas: 2, endpoint_mode: dnsrr}
+    deploy: {replicas: 2, endpoint_mode: dnsrr, `+here+`}
 `)
 	p.compose(t, nil, "build", "-q")
 	port := fmt.Sprint(freeport.Find(t))
 	p.toskose(t, "attach", "--tls", "--port", port)
-	second := filepath.Join(p.dir, "compose.toskose.yml")
+	second, third := filepath.Join(p.dir, "compose.toskose.yml"), filepath.Join(p.dir, "third.yml")
 	p.compose(t, []string{second}, "build", "-q", "toskose-manager")
-	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, p.dir, found(t, "docker"), "stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml", "-c", second, p.name)
-	t.Cleanup(func() {
-		must(t, "", found(t, "docker"), "stack", "rm", p.name)
-		eventually(t, "the stack is removed", func() bool { return len(p.ofStack(t)) == 0 })
-	})
+	write(t, third, "version: \"3.8\"\nservices: {toskose-manager: {deploy: {"+here+"}}}\n")
+	p.deployStack(t, second, third)
 	eventually(t, "both replicas are found", func() bool {
 		at := p.managerOfStack(t)
 		if at == "" {
@@ -293,6 +300,20 @@ services:
 		}
 		r := commandWith(t, p.env, p.dir, "toskose", "ps", "--manager", "https://"+at+":"+port)
 		return strings.Count(r.stdout, "web/cron ") == 2 && strings.Count(r.stdout, " running ") == 6
+	})
+}
+
+// deployStack deploys the project's file and others as a stack, until the test ends.
+func (p *composed) deployStack(t *testing.T, others ...string) {
+	t.Helper()
+	args := []string{"stack", "deploy", "--resolve-image", "never", "-c", "compose.yaml"}
+	for _, file := range others {
+		args = append(args, "-c", file)
+	}
+	mustWith(t, []string{"TOSKOSE_DISCOVERY=tasks"}, p.dir, found(t, "docker"), append(args, p.name)...)
+	t.Cleanup(func() {
+		must(t, "", found(t, "docker"), "stack", "rm", p.name)
+		eventually(t, "the stack is removed", func() bool { return len(p.ofStack(t)) == 0 })
 	})
 }
 

@@ -47,6 +47,7 @@ func TestChaosOnCompose(t *testing.T) {
 	c.survives(t, c.failsTwice())
 	c.survives(t, c.hangs())
 	c.survives(t, c.answersNothing())
+	c.survives(t, c.answersErrors())
 	for _, name := range []string{"the machine stopped, as by a power cut, and started", "the same again, within a minute of the last starts"} {
 		c.survives(t, fault{
 			name: name,

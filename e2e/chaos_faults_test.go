@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,6 +189,20 @@ func (c *chaos) answersNothing() fault {
 		name: "a component hangs, its port open, checked each second",
 		strike: func(t *testing.T) time.Time {
 			return c.signalWithin(t, "backend", "server.py", syscall.SIGSTOP)
+		},
+		runs: each(1, "api start"),
+	}
+}
+
+// answersErrors makes api respond with 500 until it is started again: its liveness checks fail.
+func (c *chaos) answersErrors() fault {
+	return fault{
+		name: "a component answers 500, checked each second",
+		strike: func(t *testing.T) time.Time {
+			t.Cleanup(c.troubled(t, "api.start", "rm -f /chaos/broken"))
+			began := time.Now()
+			write(t, filepath.Join(c.folder, "broken"), "")
+			return began
 		},
 		runs: each(1, "api start"),
 	}

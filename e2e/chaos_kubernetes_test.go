@@ -39,7 +39,7 @@ func TestChaosOnKubernetes(t *testing.T) {
 	faults := slices.Concat(
 		[]fault{k.componentKilled(), k.unitKilled(apiUp, snifferUp), k.podDeleted(), k.linkCut()}, // a pod's next container has nothing
 		k.podMoves(), []fault{k.managerKilled()}, k.managersMachine(),
-		k.scaled(), []fault{k.failsTwice(), k.hangs()},
+		k.scaled(), []fault{k.failsTwice(), k.hangs(), k.answersNothing(), k.answersErrors()},
 	)
 	for _, f := range faults {
 		began := time.Now()

@@ -171,6 +171,7 @@ func TestChaosOnASwarm(t *testing.T) {
 	c.survives(t, c.failsTwice())
 	c.survives(t, c.hangs())
 	c.survives(t, c.answersNothing())
+	c.survives(t, c.answersErrors())
 	c.crashes(t)
 	c.nothingIsLost(t)
 	c.journalsAgree(t, len(recovery), "backend", "frontend")

@@ -106,6 +106,8 @@ func chaoticThinking(t *testing.T) (source, folder string) {
 	}
 	write(t, entry, text)
 	write(t, filepath.Join(folder, "ran"), "")
+	const route = "            route = routes.get(url.path)\n"
+	edit(t, source, "scripts/api/app/server.py", route, "            if __import__('os').path.exists('/chaos/broken'):\n                raise Refused(500, 'broken')\n"+route)
 	return source, folder
 }
 

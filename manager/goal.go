@@ -80,11 +80,13 @@ func goalView(s keep.Status) rest.Goal {
 		Default: s.Default, Acting: s.Acting, Lacking: s.Lacking, Underway: s.Underway,
 		Done:    s.Known && s.Decision.Done() && len(s.Underway) == 0,
 		Reached: s.Decision.Reached, Wanted: s.Decision.Wanted, Ahead: s.Decision.Ahead(s.Underway), Obstacles: s.Decision.Obstacles, Notes: s.Decision.Notes,
+		Settling: s.Decision.Settling, Stuck: s.Known && s.Acting && s.Decision.Stuck && len(s.Underway) == 0,
 	}
 	for _, r := range s.Rejected {
 		v.Rejected = append(v.Rejected, rest.RejectedGoal{Node: r.Node, Replica: r.Replica, Revision: r.Revision.String(), Why: r.Why})
 	}
 	if d := s.Document; d != nil {
+		v.Stuck = v.Stuck && s.Decision.Asked == d.Asked // it may have been set since the decision
 		v.State, v.States, v.By, v.At = d.All, d.States, d.By, d.At
 		v.Revision, v.Asked = d.Revision.String(), d.Asked.String()
 		v.Holds, v.Resumed, v.Tasks = d.Holds, d.Resumed, d.Tasks
@@ -141,5 +143,5 @@ func (g *Goals) Plan(ctx context.Context, req rest.GoalRequest) rest.Plan {
 		}
 	}
 	d := g.model.Decide(ctx, document, g.rules.At(g.fleet.Snapshot()).Situation())
-	return rest.Plan{Plan: d.Plan, Targets: d.Targets, Obstacles: d.Obstacles, Notes: d.Notes}
+	return rest.Plan{Plan: d.Plan, Targets: d.Targets, Obstacles: d.Obstacles, Notes: d.Notes, Unknown: d.Unknown}
 }

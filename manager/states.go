@@ -156,3 +156,6 @@ const EventGoal = "goal"
 
 // Event is a change of a component or a replica.
 type Event = mirror.Event
+
+// Latest followed by a number N is the id before the last N events.
+const Latest = mirror.Latest

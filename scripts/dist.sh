@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# dist.sh DIR: makes what a release has, in DIR: archives of toskose, each with the unit and the manager for linux on
-# every architecture, Debian packages, SBOMs and SHA256SUMS. The same commit, with the same version of Go, gives
-# the same bytes. It needs Go, GNU tar, gzip, zip and dpkg-deb.
+# dist.sh DIR: builds a release in DIR: archives of toskose, each with the unit and the manager for linux on every
+# architecture, Debian packages, SBOMs and SHA256SUMS. The build is reproducible: the same commit and version of Go
+# produce the same bytes. It needs Go, GNU tar, gzip, zip and dpkg-deb.
 #
-# UNIT_FLAGS are the flags that the unit is built with, VERSION and COMMIT what `toskose version` prints, and
-# SOURCE_DATE_EPOCH is the time of everything in the archives; by default git knows the last three. DIST_PLATFORMS
-# are fewer platforms than all.
+# UNIT_FLAGS are the build flags of the unit, VERSION and COMMIT are printed by `toskose version`, and
+# SOURCE_DATE_EPOCH is the time of all files in the archives; the last three default to values from git.
+# DIST_PLATFORMS limits the build to some platforms.
 set -euo pipefail
 out=$1
 cd "$(dirname "$0")/.."
@@ -18,7 +18,7 @@ export CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false' GOWORK=off GOAMD64=v1 G
 
 for tool in go:golang tar:tar gzip:gzip zip:zip dpkg-deb:dpkg; do
 	command -v "${tool%%:*}" >/dev/null || {
-		echo "dist: there is no ${tool%%:*} command; install it (Debian package ${tool##*:})" >&2
+		echo "dist: ${tool%%:*} is not installed; install it (Debian package ${tool##*:})" >&2
 		exit 1
 	}
 done
@@ -38,7 +38,7 @@ build() { # COMMAND OS ARCH FILE
 	GOOS=$2 GOARCH=$3 go build "${flags[@]}" -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o "$4" "./cmd/$1"
 }
 
-licenses() { # of the modules that any of the programs has, and of Go
+licenses() { # Licenses of all modules in the programs, and of Go
 	local path dir file
 	echo 'The programs in this archive contain the software below, each under its own license.'
 	{
@@ -55,7 +55,7 @@ licenses() { # of the modules that any of the programs has, and of Go
 	done
 }
 
-touched() { # everything in a folder has one time
+touched() { # Sets the time of all files in a folder
 	find "$1" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 }
 
@@ -80,7 +80,7 @@ archive() { # OS ARCH
 
 package() { # ARCH
 	local root=$work/deb name version
-	# A commit without a tag is older than any version.
+	# The version of a commit without a tag must sort before all releases.
 	case $VERSION in
 	v[0-9]*) version=$(tr - + <<<"${VERSION#v}") ;;
 	*) version=0~$(tr - + <<<"$VERSION") ;;

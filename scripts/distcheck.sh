@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# distcheck.sh DIST: makes the release in DIST again, from a copy of the source in another folder, and compares the
-# bytes; then unpacks the archive for this machine and packages Thinking with it, on the engine at hand.
-# FRESH=1 compiles everything anew for the second one, which takes minutes.
+# distcheck.sh DIST: builds the release in DIST again, from a copy of the source in another folder, and compares the
+# bytes; then unpacks the archive for this machine and packages Thinking with it, on the Docker engine.
+# FRESH=1 disables the build cache for the second build, which takes minutes.
 set -euo pipefail
 dist=$(realpath "$1")
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ work=$(mktemp -d)
 bases=(python:3.11-slim redis:7)
 made=()
 cleanup() {
-	made+=($(docker image ls --filter "reference=dist$$-*" --format '{{.Repository}}:{{.Tag}}')) # with tags of their own
+	made+=($(docker image ls --filter "reference=dist$$-*" --format '{{.Repository}}:{{.Tag}}')) # images with unique tags
 	for image in "${made[@]}"; do docker image rm "$image" >/dev/null 2>&1 || true; done
 	scripts/stand-in.sh --remove "${bases[@]}" 2>/dev/null || true
 	chmod -R u+w "$work"
@@ -23,7 +23,7 @@ git ls-files -z | tar --null -T - -c | (mkdir "$work/source" && tar -C "$work/so
 "$work/source/scripts/dist.sh" "$work/dist" >/dev/null
 diff "$dist/SHA256SUMS" "$work/dist/SHA256SUMS"
 (cd "$dist" && sha256sum -c --quiet SHA256SUMS)
-echo "dist: $(wc -l <"$dist/SHA256SUMS") files have the same bytes when they are made again"
+echo "dist: $(wc -l <"$dist/SHA256SUMS") files are identical in the second build"
 
 platform=linux_$(go env GOARCH)
 tar -C "$work" -xzf "$dist"/toskose_*_"$platform".tar.gz
@@ -40,7 +40,7 @@ done
 ./toskose package -q -o packaged examples/thinking toskose.yml
 docker run --rm --entrypoint /toskose/unit/toskose-unit $app-backend:latest check /toskose/unit/supervisord.conf
 [ -e packaged/docker-compose.yml ]
-echo 'dist: what was unpacked elsewhere packages Thinking'
+echo 'dist: the unpacked archive packages Thinking'
 
 dpkg-deb -x "$dist"/toskose_*_"${platform#linux_}".deb "$work/root"
 "$work/root/usr/bin/toskose" package -q -o packaged --contexts "$work/contexts" examples/thinking toskose.yml

@@ -1,3 +1,3 @@
-// Package scripts is the shell scripts of this folder, which its tests run, and a
-// folder for each tool of the repository that is written in Go.
+// Package scripts contains the repository's shell scripts and their tests. Each of its subfolders is a tool
+// written in Go.
 package scripts

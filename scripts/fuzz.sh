@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for as long as the argument says (10s), one after the other.
-# What is interesting is made smaller by a few tries only: by default a minute goes to that, and nothing else is tried.
+# Runs every fuzz target for the duration in the argument (default 10s), one after the other.
+# Interesting inputs are minimized with 20 attempts only: by default, go test spends up to a minute on each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u | while read -r folder; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the path of golangci-lint VERSION: the installed one, if it is that version, else one of its own
-# in build/tools, installed when it is missing.
+# Prints the path of golangci-lint VERSION: the installed one if its version matches, otherwise one in build/tools,
+# which is installed if it is missing.
 set -euo pipefail
 version=$1
 top=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# image.sh VERSION ARCHS: builds toskose:VERSION from bin/, with units and managers for ARCHS, on the engine at hand.
+# image.sh VERSION ARCHS: builds toskose:VERSION from bin/, with units and managers for ARCHS, on the Docker engine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT
 root=$context/rootfs
 mkdir -p "$root"/{tmp,work}
-chmod 1777 "$root/tmp" "$root/work" # whoever the container runs as
+chmod 1777 "$root/tmp" "$root/work" # for any user of the container
 scripts/install.sh bin "$root/usr" "$2"
 rm -rf "$root/usr/share"
 install -D -m 644 LICENSE "$root/usr/share/doc/toskose/copyright"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# install.sh BIN PREFIX ARCHS: installs what `make build` left in BIN, for the architectures ARCHS of units and
-# managers. COMPLETIONS is a toskose that runs on this machine, if that in BIN does not.
+# install.sh BIN PREFIX ARCHS: installs the binaries that `make build` wrote to BIN, with units and managers for the
+# architectures ARCHS. If the toskose in BIN does not run on this machine, COMPLETIONS is one that does.
 set -euo pipefail
 bin=$1 prefix=$2 archs=$3
 toskose=$(realpath "${COMPLETIONS:-$bin/toskose}")

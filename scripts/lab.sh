@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Docker engines of their own on this machine, for tests that take engines, links and machines away. Each is a
-# dockerd in its own network, processes, mounts and hostname: what is killed is all that ran there, as by a power
-# cut. The machine's own engine has nothing to do with them.
+# Runs separate Docker engines on this machine, for tests of failing engines, links and machines. Each is a dockerd
+# in its own network, PID, mount and UTS namespaces: killing it kills all of its containers, as a power failure does.
+# The machine's own engine is not affected.
 #
-#   lab.sh with N COMMAND...    makes N engines, runs COMMAND in the first one's network, and removes all of it.
-#                               Two or more are a swarm, whose manager is the first, with a registry
+#   lab.sh with N COMMAND...    starts N engines, runs COMMAND in the first one's network, and removes the engines.
+#                               Two or more form a swarm, whose manager is the first, with a registry
 #
-# COMMAND has DOCKER_HOST, the first engine; TOSKOSE_ENGINES, all of them, as DOCKER_HOST has it; TOSKOSE_REGISTRIES;
-# and TOSKOSE_LAB, which is this script. While it runs:
+# COMMAND gets the environment variables DOCKER_HOST, the first engine; TOSKOSE_ENGINES, all engines in the format of
+# DOCKER_HOST; TOSKOSE_REGISTRIES; and TOSKOSE_LAB, the path of this script. While COMMAND runs:
 #
-#   lab.sh cut K | mend K       take the link of engine K down, and up again
-#   lab.sh kill K | boot K      a power cut: what is on disk stays; and the boot after it
-#   lab.sh on K COMMAND...      in the network of engine K, which COMMAND reaches behind a cut, too
+#   lab.sh cut K | mend K       takes the link of engine K down, or up again
+#   lab.sh kill K | boot K      simulates a power failure, which keeps the disk; or the boot after it
+#   lab.sh on K COMMAND...      runs COMMAND in the network of engine K, which works even while the link is down
 #
-# It needs root, Docker and Debian's docker-registry. The base images are made by stand-in.sh where they cannot
-# be pulled. A kernel without IPVS has no virtual IPs: package with --endpoint-mode dnsrr --publish-mode host.
+# It needs root, Docker and Debian's docker-registry. stand-in.sh builds the base images if they cannot be pulled. A
+# kernel without IPVS has no virtual IPs: package with --endpoint-mode dnsrr --publish-mode host.
 set -euo pipefail
 
 net=10.97.0
@@ -32,9 +32,9 @@ usage() {
 }
 
 socket() { echo "unix://$TOSKOSE_LAB_DIR/$1/docker.sock"; }
-space() { echo "$(basename "$TOSKOSE_LAB_DIR")-$1"; } # the name of a network namespace; 0 is the switch's
+space() { echo "$(basename "$TOSKOSE_LAB_DIR")-$1"; } # the name of a network namespace; 0 is that of the switch
 
-join() { # K: a network namespace, with a link to the switch
+join() { # K: creates a network namespace with a link to the switch
 	local k=$1 ns
 	ns=$(space "$k")
 	ip netns add "$ns"
@@ -43,13 +43,14 @@ join() { # K: a network namespace, with a link to the switch
 	ip -n "$ns" addr add "$net.$k/24" dev eth0
 	ip -n "$ns" link set eth0 up
 	ip -n "$ns" link set lo up
-	ip -n "$ns" route add default via "$net.1" # a swarm wants one, wherever it leads
+	ip -n "$ns" route add default via "$net.1" # a swarm requires a default route, even an unusable one
 }
 
 boot() { # K
 	local d=$TOSKOSE_LAB_DIR/$1 tries=0
 	rm -f "$d/docker.sock"
-	# dockerd is not the first process: that has to reap. Of /run, where engines find each other, each has its own.
+	# The shell is PID 1, because dockerd does not reap orphans. Each engine has its own /run, so that engines do not
+	# find each other's sockets.
 	setsid nsenter --net="/run/netns/$(space "$1")" unshare --mount --uts --pid --fork --kill-child --mount-proc sh -c "
 		hostname node$1
 		mount --make-rprivate /
@@ -60,10 +61,10 @@ boot() { # K
 			-H unix://$d/docker.sock --bridge none &
 		wait" >>"$d/log" 2>&1 </dev/null &
 	echo $! >"$d/pid"
-	disown # bash would say that it was killed
+	disown # keeps bash from reporting that it was killed
 	until docker -H "$(socket "$1")" version >/dev/null 2>&1; do
 		tries=$((tries + 1))
-		[ $tries -lt 600 ] || die "engine $1 does not start; $d/log says why"
+		[ $tries -lt 600 ] || die "engine $1 does not start; see $d/log"
 		sleep 0.1
 	done
 }
@@ -91,7 +92,7 @@ make_engine() { # K
 }
 
 start_registry() {
-	command -v docker-registry >/dev/null || die 'there is no docker-registry command, of the Debian package docker-registry'
+	command -v docker-registry >/dev/null || die 'docker-registry is not installed; install it (Debian package docker-registry)'
 	cat >"$TOSKOSE_LAB_DIR/registry.yml" <<-END
 		version: 0.1
 		storage: {filesystem: {rootdirectory: $TOSKOSE_LAB_DIR/registry}}
@@ -104,7 +105,7 @@ start_registry() {
 
 up() { # N
 	local n=$1 k token
-	driver=$(docker info -f '{{.Driver}}') || die 'the Docker engine of this machine does not answer'
+	driver=$(docker info -f '{{.Driver}}') || die 'the Docker engine of this machine does not respond'
 	ip netns add "$(space 0)"
 	ip -n "$(space 0)" link add switch type bridge
 	ip -n "$(space 0)" link set switch up
@@ -112,7 +113,7 @@ up() { # N
 	[ "$n" -gt 1 ] || return 0
 	start_registry
 	docker -H "$(socket 1)" swarm init --advertise-addr "$net.1" >/dev/null
-	docker -H "$(socket 1)" swarm update --task-history-limit 1000 >/dev/null # containers that have ended keep their journals
+	docker -H "$(socket 1)" swarm update --task-history-limit 1000 >/dev/null # keeps exited containers, and so their journals
 	token=$(docker -H "$(socket 1)" swarm join-token -q worker)
 	for ((k = 2; k <= n; k++)); do docker -H "$(socket "$k")" swarm join --token "$token" "$net.1:2377" >/dev/null; done
 }
@@ -127,14 +128,14 @@ down() {
 	for group in /sys/fs/cgroup/"$(space '')"* /sys/fs/cgroup/*/"$(space '')"*; do
 		[ ! -d "$group" ] || find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true
 	done
-	rm -rf "$TOSKOSE_LAB_DIR" || { sleep 1 && rm -rf "$TOSKOSE_LAB_DIR"; } # what was killed may write to the last
+	rm -rf "$TOSKOSE_LAB_DIR" || { sleep 1 && rm -rf "$TOSKOSE_LAB_DIR"; } # killed processes may still be writing
 }
 
 with() { # N COMMAND...
 	local n=$1 k code=0
 	shift
-	[ "$(id -u)" = 0 ] || die 'only root can make networks and engines'
-	! command -v go >/dev/null || (cd "$here/.." && go mod download) # COMMAND has no way out to where modules are
+	[ "$(id -u)" = 0 ] || die 'creating networks and engines requires root'
+	! command -v go >/dev/null || (cd "$here/.." && go mod download) # COMMAND cannot download modules: it has no Internet access
 	TOSKOSE_LAB_DIR=$(mktemp -d /var/tmp/tklab.XXXX)
 	export TOSKOSE_LAB_DIR TOSKOSE_LAB=$here/lab.sh
 	trap down EXIT
@@ -150,7 +151,7 @@ with() { # N COMMAND...
 
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -gt 1 ] || usage
-[ "$1" = with ] || [ -n "${TOSKOSE_LAB_DIR:-}" ] || die "there is no lab; begin with: lab.sh with N COMMAND..."
+[ "$1" = with ] || [ -n "${TOSKOSE_LAB_DIR:-}" ] || die "no lab is running; start one with: lab.sh with N COMMAND..."
 case $1 in
 with) [ $# -gt 2 ] || usage && shift && with "$@" ;;
 cut) ip -n "$(space 0)" link set "link$2" down ;;

@@ -28,8 +28,8 @@ func required(t *testing.T, folder string) map[string]string {
 	return versions
 }
 
-// Tests in the workspace use the higher version of a module that both require, and what is shipped
-// is built with the version in go.mod.
+// In the workspace, tests use the higher version of a module that both go.mod files require, but releases
+// are built with the version in the root's go.mod.
 func TestBothModulesRequireTheSameVersions(t *testing.T) {
 	t.Parallel()
 	tests := required(t, "../e2e")

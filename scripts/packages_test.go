@@ -22,8 +22,8 @@ var update = flag.Bool("update", false, "rewrite golden files")
 
 const module = "github.com/toskose/toskose/"
 
-// imports has, for each package that runs in production, those of this module
-// that it imports.
+// imports returns, for each package used in production, the packages of this module that it
+// imports.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string]map[string]bool{}
@@ -55,7 +55,7 @@ func imports(t *testing.T) map[string][]string {
 			if err != nil {
 				return err
 			}
-			// internal/suggest and internal/visible are used everywhere; arrows to them would hide the others.
+			// Many packages import internal/suggest and internal/visible; arrows to them would hide the others.
 			if imported, ok := strings.CutPrefix(imported, module); ok && !strings.HasPrefix(imported, "internal/") {
 				all[of][imported] = true
 			}
@@ -69,7 +69,7 @@ func imports(t *testing.T) map[string][]string {
 	for of, imported := range all {
 		sorted[of] = slices.Sorted(maps.Keys(imported))
 	}
-	for of := range sorted { // the drivers of tests are packages of their own
+	for of := range sorted { // separate packages contain test drivers
 		if !strings.HasPrefix(of, "cmd/") && !slices.ContainsFunc(slices.Collect(maps.Values(sorted)), func(i []string) bool { return slices.Contains(i, of) }) {
 			delete(sorted, of)
 		}
@@ -85,7 +85,7 @@ func roomOf(pkg string) int {
 	switch {
 	case pkg == "cmd/toskose" || strings.HasPrefix(pkg, "cmd/toskose/") || top == "templates" || top == "graph":
 		top = "packager"
-	case top == "internal": // shared with the manager and the packager, and below all of them
+	case top == "internal": // shared by the manager and the packager, and drawn below them
 		top = "unit"
 	case top == "cmd":
 		top = strings.TrimPrefix(rest, "toskose-")
@@ -93,8 +93,8 @@ func roomOf(pkg string) int {
 	return slices.Index(rooms, top)
 }
 
-// floors has how far each package is below the commands: further than
-// everything that imports it.
+// floors returns the distance of each package below the commands. It is greater than the distance of every
+// package that imports it.
 func floors(imports map[string][]string) map[string]int {
 	floor := map[string]int{}
 	var sink func(pkg string, to int)
@@ -118,7 +118,7 @@ func floors(imports map[string][]string) map[string]int {
 					row = append(row, pkg)
 				}
 			}
-			// Those that import least make room for the others.
+			// Packages with the fewest imports move down first.
 			slices.SortStableFunc(row, func(a, b string) int { return len(imports[b]) - len(imports[a]) })
 			for _, pkg := range row[min(len(row), abreast):] {
 				sink(pkg, f+1)
@@ -141,8 +141,8 @@ const (
 	gapX, gapY, margin  = 10, 34, 8
 )
 
-// drawPackages draws each package below all that import it, and an arrow for
-// each import that no other import implies.
+// drawPackages draws each package below the packages that import it, and an arrow for each import that other
+// imports do not imply.
 func drawPackages(imports map[string][]string) string {
 	floor := floors(imports)
 	type spot struct{ x, y int }
@@ -215,7 +215,7 @@ func TestThePictureOfThePackagesIsThatOfTheCode(t *testing.T) {
 	imports := imports(t)
 	for pkg := range imports {
 		if roomOf(pkg) < 0 {
-			t.Fatalf("the picture has no room for %s", pkg)
+			t.Fatalf("the picture has no column for %s", pkg)
 		}
 	}
 	picture := drawPackages(imports)
@@ -229,6 +229,6 @@ func TestThePictureOfThePackagesIsThatOfTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(data) != picture {
-		t.Errorf("%s is not what the imports say; make golden redraws it", file)
+		t.Errorf("%s does not match the imports; redraw it with make golden", file)
 	}
 }

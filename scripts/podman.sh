@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# A Podman of its own on this machine, for tests: its API service runs in its own network, mounts and processes, so
-# that stopping the service ends all that it ran. The machine's own containers have nothing to do with it.
+# Runs a separate Podman on this machine, for tests. Its API service has its own network, mount and PID namespaces, so
+# stopping the service stops all of its containers. The machine's other containers are not affected.
 #
-#   podman.sh with root COMMAND...       runs COMMAND in the network of a Podman that root runs, and removes all of it
-#   podman.sh with rootless COMMAND...   the same for a Podman that a user without rights runs
+#   podman.sh with root COMMAND...       runs COMMAND in the network of a Podman run by root, then removes the Podman
+#   podman.sh with rootless COMMAND...   the same with a Podman run by an unprivileged user
 #
-# COMMAND has DOCKER_HOST, Podman's socket; TOSKOSE_PODMAN_HOME, a folder that Podman's containers can mount; and, for
-# rootless, TOSKOSE_PODMAN_UID, the user.
+# COMMAND gets the environment variables DOCKER_HOST, Podman's socket; TOSKOSE_PODMAN_HOME, a folder that Podman's
+# containers can mount; and, for rootless, TOSKOSE_PODMAN_UID, the user.
 #
-# It needs root, Podman and, for rootless, newuidmap and slirp4netns (Debian: podman uidmap slirp4netns). The base images
-# come from the machine's Docker engine, where stand-in.sh makes those that cannot be pulled.
+# It needs root, Podman, aardvark-dns and, for rootless, newuidmap and slirp4netns (Debian: podman aardvark-dns uidmap
+# slirp4netns). It copies the base images from the machine's Docker engine; stand-in.sh builds them if they cannot be pulled.
 set -euo pipefail
 
-uid=10999 # of the user; the machine has no such user
+uid=10999 # of the unprivileged user; must be unused on this machine
 images=(python:3.11-slim redis:7)
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -25,7 +25,7 @@ usage() {
 	exit 2
 }
 
-# In the new namespaces: the service. Podman asks for higher limits than root may have in a container.
+# Runs the service in the new namespaces. By default, Podman sets higher limits than root may set inside a container.
 serve() { # DIR KIND
 	local d=$1
 	mount --make-rprivate /
@@ -49,7 +49,7 @@ serve() { # DIR KIND
 	cd "$d/home"
 	export HOME=$d/home XDG_RUNTIME_DIR=$d/home/run XDG_DATA_HOME=$d/home/data CONTAINERS_CONF=$d/containers.conf
 	unset DBUS_SESSION_BUS_ADDRESS
-	if [ "$2" = rootless ]; then # this shell stays: a change of the user would have it outlive what started it
+	if [ "$2" = rootless ]; then # without exec: a process that changes its user would outlive its parent
 		setpriv --reuid "$uid" --regid "$uid" --clear-groups podman system service --time 0 "unix://$d/home/run/sock"
 	else
 		exec podman --root "$d/storage" --runroot /run/storage system service --time 0 "unix://$d/home/run/sock"
@@ -59,22 +59,32 @@ serve() { # DIR KIND
 down() {
 	trap - EXIT
 	trap '' INT TERM
-	kill -9 "$service" 2>/dev/null || true # the kernel ends all that runs in its namespace
+	kill -9 "$service" 2>/dev/null || true # the kernel kills all processes in its PID namespace
 	wait "$service" 2>/dev/null || true
 	find /sys/fs/cgroup -depth -path '*/libpod_parent*' -type d -exec rmdir {} + 2>/dev/null || true
-	rm -rf "$dir" || { sleep 1 && rm -rf "$dir"; } # what was killed may write to the last
+	rm -rf "$dir" || { sleep 1 && rm -rf "$dir"; } # killed processes may still be writing
+}
+
+# Podman starts helpers from folders that are not in PATH.
+has_helper() { # NAME
+	local folder
+	for folder in /usr/local/libexec/podman /usr/local/lib/podman /usr/libexec/podman /usr/lib/podman; do
+		[ ! -x "$folder/$1" ] || return 0
+	done
+	return 1
 }
 
 with() { # KIND COMMAND...
 	local kind=$1 code=0 tries=0
 	shift
-	[ "$(id -u)" = 0 ] || die 'only root can make networks'
+	[ "$(id -u)" = 0 ] || die 'creating networks requires root'
 	command -v podman >/dev/null || die 'podman is not installed'
+	has_helper aardvark-dns || die 'aardvark-dns is not installed: without it, containers cannot resolve the names of other containers'
 	if [ "$kind" = rootless ]; then
 		for word in newuidmap slirp4netns; do command -v "$word" >/dev/null || die "$word is not installed"; done
 		touch -a /etc/subuid /etc/subgid
 	fi
-	! command -v go >/dev/null || (cd "$here/.." && go mod download) # COMMAND has no way out to where modules are
+	! command -v go >/dev/null || (cd "$here/.." && go mod download) # COMMAND cannot download modules: it has no Internet access
 	"$here/stand-in.sh" "${images[@]}"
 	dir=$(mktemp -d /var/tmp/tkpodman.XXXX)
 	mkdir -p "$dir/home/run" "$dir/home/data" "$dir/dev"

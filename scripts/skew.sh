@@ -1,17 +1,17 @@
 #!/bin/bash
-# skew.sh RELEASE [COMMAND…]: build another version's binaries beside those of this one, and run COMMAND with
-# TOSKOSE_SKEW_NOW and TOSKOSE_SKEW_BEFORE, the folders that have them, and TOSKOSE_SKEW_RELEASE, the other version. RELEASE is a
-# tag or a commit; it is fetched if this clone lacks it.
+# skew.sh RELEASE [COMMAND…]: builds the binaries of another version and of this one, and runs COMMAND with their
+# folders in TOSKOSE_SKEW_BEFORE and TOSKOSE_SKEW_NOW, and the other version in TOSKOSE_SKEW_RELEASE. RELEASE is a tag or
+# a commit; it is fetched if it is missing in this clone.
 set -euo pipefail
 release=${1:?usage: skew.sh RELEASE [COMMAND…]}
 shift
 here=$PWD
 
-# missing says that there is no such version, and what to do.
+# missing prints that RELEASE does not exist, and what to do.
 missing() {
-	echo "skew: there is no $release in this clone, and it cannot be fetched from origin" >&2
+	echo "skew: $release is not in this clone and cannot be fetched from origin" >&2
 	if [ "$(git rev-parse --is-shallow-repository)" = true ]; then
-		echo 'skew: the clone is shallow; the release before is further back than it goes: git fetch --unshallow --tags' >&2
+		echo 'skew: the clone is shallow and does not reach back to the previous release; run: git fetch --unshallow --tags' >&2
 	fi
 	exit 1
 }
@@ -21,9 +21,9 @@ commit=$(git rev-parse --verify --quiet "$release^{commit}") || {
 	commit=$(git rev-parse --verify --quiet 'FETCH_HEAD^{commit}') || missing
 }
 
-# The version is one that nobody else has, so that images of these binaries are told from a user's.
+# A unique version distinguishes the images of these binaries from a user's.
 before=$here/build/skew/$commit
-if [ ! -x "$before/toskose" ]; then # the last that is put there
+if [ ! -x "$before/toskose" ]; then # it is installed last
 	tree=$(mktemp -d)
 	trap 'rm -rf "$tree"' EXIT
 	git archive "$commit" | tar -x -C "$tree"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes a stand-in for a public base image out of Debian's packages, for an engine that has neither the
-# image nor a way to pull it. A stand-in has the public image's name and the label
-# io.toskose.stand-in=true, and says on standard error that it was made.
+# Builds a stand-in for a public base image from Debian packages, for an engine that can neither find nor
+# pull the image. A stand-in has the name of the public image and the label io.toskose.stand-in=true. The
+# script reports each new stand-in on standard error.
 #
-#   stand-in.sh IMAGE...            make sure that each IMAGE is there: at hand, pulled, or stood in for
-#   stand-in.sh --remove IMAGE...   remove each IMAGE that is a stand-in, and no other
+#   stand-in.sh IMAGE...            pulls each missing IMAGE, or builds a stand-in if it cannot be pulled
+#   stand-in.sh --remove IMAGE...   removes each IMAGE that is a stand-in, and no other images
 #
-# It knows python:3.11-slim, redis:7, debian:bookworm-slim and busybox:1.36, and supervisord:test, a Debian with
-# supervisor, nginx, PHP-FPM and cron for tests, which is always made. It needs no root: apt is given
-# folders of its own below build/stand-ins, where packages and files stay for the next time. No maintainer script of
-# a package is run. The stand-in for debian:bookworm-slim has Debian's essential packages, but none of those
-# that install others: no dpkg, no apt, no perl.
+# It supports python:3.11-slim, redis:7, debian:bookworm-slim and busybox:1.36, and supervisord:test, a Debian with
+# supervisor, nginx, PHP-FPM and cron for tests, which cannot be pulled. It does not need root: apt uses separate
+# folders below build/stand-ins, which cache packages and images. Maintainer scripts of packages are not run.
+# The stand-in for debian:bookworm-slim has Debian's essential packages, except those that install other
+# packages: no dpkg, no apt, no perl.
 set -euo pipefail
 
 label=io.toskose.stand-in
@@ -30,10 +30,10 @@ usage() {
 have() { docker image inspect "$1" >/dev/null 2>&1; }
 is_stand_in() { [ "$(docker image inspect -f "{{index .Config.Labels \"$label\"}}" "$1" 2>/dev/null)" = true ]; }
 
-# What images on Debian begin with: what every one has and scripts rely on.
+# The packages of every stand-in based on Debian, on which scripts rely.
 base=(base-files base-passwd bash coreutils dash debianutils findutils grep gzip hostname libc-bin mawk sed tar util-linux)
 
-# These are there for maintainer scripts only, which are not run.
+# Only maintainer scripts, which are not run, need these packages.
 unneeded='^(adduser|debconf|dpkg|init-system-helpers|lib(file|number|text)-.*perl|libperl5.*|libgdbm.*|libpam-modules.*|libsem.*|libsepol.*|lsb-base|passwd|perl.*|sysvinit-utils|usrmerge)_'
 
 packages() {
@@ -43,11 +43,11 @@ packages() {
 	debian:bookworm-slim) echo "${base[*]} bsdutils diffutils login ncurses-base ncurses-bin" ;;
 	busybox:1.36) echo busybox-static ;;
 	supervisord:test) echo "${base[*]} supervisor nginx-light php-fpm cron procps" ;;
-	*) die "there is no stand-in for $1; get it with \"docker pull $1\", or \"docker load\" from a machine that has it" ;;
+	*) die "$1 has no stand-in; get it with \"docker pull $1\", or \"docker load\" from a machine that has it" ;;
 	esac
 }
 
-changes() { # the image's configuration, one Dockerfile instruction a line, as in the image it stands in for
+changes() { # Prints the configuration of the public image, one Dockerfile instruction per line
 	echo "LABEL $label=true"
 	echo 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 	case $1 in
@@ -60,7 +60,7 @@ changes() { # the image's configuration, one Dockerfile instruction a line, as i
 	esac
 }
 
-finish() { # what maintainer scripts and the public image's own build would have left
+finish() { # Creates the files that maintainer scripts and the build of the public image would create
 	local image=$1 root=$2 applet
 	if [ "$image" = busybox:1.36 ]; then
 		printf 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n' >"$root/etc/passwd"
@@ -82,20 +82,20 @@ finish() { # what maintainer scripts and the public image's own build would have
 	esac
 }
 
-apt() { # apt-get, as if on a machine that has no package yet
+apt() { # Runs apt-get as on a machine without installed packages
 	apt-get -qq -o Acquire::Retries=5 -o Dir::State::status="$cache/status" -o Dir::State::extended_states="$cache/extended" \
 		-o Dir::Cache="$cache/apt" -o Debug::NoLocking=1 -o APT::Install-Recommends=false -o APT::Sandbox::User= \
 		"${lists[@]}" "$@"
 }
 
-resolve() { # PACKAGE...: downloads them with all they depend on, and prints the files' names
-	# --print-uris leaves out what is downloaded already, so it is asked about a folder that stays empty.
+resolve() { # PACKAGE...: downloads packages and their dependencies, and prints the file names
+	# --print-uris omits packages that are already downloaded, so its archive folder is always empty.
 	apt -o Dir::Cache::archives="$cache/none" --print-uris install "$@" >"$cache/uris" &&
 		apt -o Dir::Cache::archives="$cache/archives" --download-only install "$@" >&2 &&
 		awk '{print $2}' "$cache/uris" | grep -Ev "$unneeded"
 }
 
-digest() { cat - "$0" | sha256sum | cut -c 1-16; } # of what is read, and of this script
+digest() { cat - "$0" | sha256sum | cut -c 1-16; } # of standard input and of this script
 
 make_image() { # IMAGE PACKED
 	local image=$1 packed=$2 line args=()
@@ -103,10 +103,10 @@ make_image() { # IMAGE PACKED
 	docker import "${args[@]}" - "$image" <"$packed" >/dev/null
 }
 
-pack() { # the image's files, from those packages, for this time and the next
+pack() { # Unpacks the packages on standard input into a cached archive of the image's files
 	local image=$1 packed=$2 root file
 	root=$(mktemp -d "$cache/root.XXXXXX")
-	# shellcheck disable=SC2064 # the folder's name now, not at exit
+	# shellcheck disable=SC2064 # expand the name now, not at exit
 	trap "rm -rf '$root'" EXIT
 	chmod 755 "$root"
 	mkdir -p "$root"/usr/{bin,sbin,lib,lib64,lib32,libx32} "$root"/{dev,etc,proc,sys,tmp,run,root}
@@ -126,7 +126,7 @@ pack() { # the image's files, from those packages, for this time and the next
 	trap - EXIT
 }
 
-possible() { # is this a Debian machine, of the engine's architecture?
+possible() { # Does this machine run Debian on the engine's architecture?
 	# shellcheck disable=SC1091
 	[ "$(. /etc/os-release 2>/dev/null && echo "${ID:-}")" = debian ] || return 1
 	command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
@@ -138,38 +138,39 @@ possible() { # is this a Debian machine, of the engine's architecture?
 	esac
 }
 
-asked() { # what apt's answer depends on, as a digest
+asked() { # Digest of everything that apt's result depends on
 	{ echo "$1" && { stat -c "%n %Y %s" /var/lib/apt/lists/* "$cache"/lists/* 2>/dev/null || :; }; } | digest
 }
 
 stand_in() {
 	local image=$1 names wanted packed last
 	wanted=$(packages "$image")
-	possible || die "$image cannot be pulled, and a stand-in can be made on Debian only, of the engine's architecture; get it with \"docker pull $image\", or \"docker load\" from a machine that has it"
+	possible || die "$image cannot be pulled, and a stand-in can only be built on Debian with the engine's architecture; get it with \"docker pull $image\", or \"docker load\" from a machine that has it"
 	mkdir -p "$cache"/{apt,archives/partial,none/partial,lists/partial}
-	last=$cache/${image/:/-}.last # what was asked last, and the files that were made of the answer
+	exec 9>"$cache/lock" && flock 9 # until the script ends: another one would use the same files
+	last=$cache/${image/:/-}.last # the digest of the last request, and the archive built from its result
 	packed=$([ ! -e "$last" ] || sed -n "s/^$(asked "$wanted") //p" "$last")
 	if [ ! -e "$packed" ]; then
 		: >"$cache/status"
 		lists=()
 		# shellcheck disable=SC2086 # a list of words
 		if ! names=$(resolve $wanted 2>"$cache/log"); then
-			lists=(-o "Dir::State::Lists=$cache/lists") # the machine's own lists are missing or stale
-			apt update 2>>"$cache/log" || true          # where that fails, the next line does
+			lists=(-o "Dir::State::Lists=$cache/lists") # the machine's package lists are missing or outdated
+			apt update 2>>"$cache/log" || true          # if it fails, the next line fails, too
 			names=$(resolve $wanted 2>>"$cache/log") ||
-				die "cannot make a stand-in for $image from Debian's packages: $(grep -m1 '^E:' "$cache/log" || echo "see $cache/log")"
+				die "cannot build a stand-in for $image from Debian packages: $(grep -m1 '^E:' "$cache/log" || echo "see $cache/log")"
 		fi
 		packed=$cache/${image/:/-}-$(digest <<<"$names").tar
 		[ -e "$packed" ] || pack "$image" "$packed" <<<"$names"
 		echo "$(asked "$wanted") $packed" >"$last"
 	fi
 	make_image "$image" "$packed"
-	say "$image can be neither found nor pulled; made a stand-in from Debian's packages (${wanted#"${base[*]} "})"
+	say "$image can neither be found nor pulled; built a stand-in from Debian packages (${wanted#"${base[*]} "})"
 }
 
 [ $# -gt 0 ] || usage
-command -v docker >/dev/null || die 'there is no docker command; install the Docker client'
-docker version >/dev/null 2>&1 || die 'the Docker engine does not answer; "docker version" says why'
+command -v docker >/dev/null || die 'the docker command is not installed; install the Docker client'
+docker version >/dev/null 2>&1 || die 'the Docker engine does not respond; "docker version" shows why'
 
 case $1 in
 --remove)
@@ -179,7 +180,7 @@ case $1 in
 		if docker image rm "$image" >/dev/null; then
 			say "removed the stand-in for $image"
 		else
-			say "the stand-in for $image stays: it is in use"
+			say "kept the stand-in for $image: it is in use"
 		fi
 	done
 	;;

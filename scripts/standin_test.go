@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// docker is a docker command that keeps what it was asked for. FAKE_IMAGES are
-// the images that it has, FAKE_PULLS those that it can pull.
+// docker is a fake docker command that logs its arguments. FAKE_IMAGES are the existing images, FAKE_PULLS the
+// images that can be pulled.
 const docker = `#!/bin/sh
 printf '%s\n' "$*" >>"$FAKE_LOG"
 has() { case " $1 " in *" $2 "*) return 0 ;; esac; return 1; }
@@ -24,12 +24,12 @@ version*) ;;
 esac
 `
 
-// standIn runs the script with that docker, and with commands that fail where
-// it would make an image; asked is what it asked docker for.
+// standIn runs the script with this docker command, and with commands that fail when it would build an image.
+// asked is the list of calls of docker.
 func standIn(t *testing.T, images, pulls string, args ...string) (asked []string, stderr string, err error) {
 	t.Helper()
 	dir := t.TempDir()
-	// What a child has open for writing, until it executes something, nobody can execute.
+	// A file that a forked child still has open for writing cannot be executed.
 	syscall.ForkLock.RLock()
 	for name, text := range map[string]string{"docker": docker, "apt-get": "#!/bin/sh\nexit 1\n", "dpkg-deb": "#!/bin/sh\nexit 1\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {

@@ -361,7 +361,7 @@ func (c *compiler) checkScript(name string, at diag.Position, of string) {
 		c.Warnf(at, code.ScriptShell, "%s: script %q does not begin with #!, so /bin/sh runs it", of, name)
 	}
 	if strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r\n") {
-		c.Warnf(at, code.ScriptLineEnd, "%s: script %q has DOS line ends: no system finds the interpreter %s",
+		c.Errorf(at, code.ScriptLineEnd, "%s: script %q has DOS line ends (CRLF): no system finds the interpreter %s; convert it, as with dos2unix",
 			of, name, strconv.Quote(strings.TrimSpace(line[2:len(line)-2])+"\r"))
 	}
 }

@@ -25,6 +25,9 @@ Usage:
                                  goal requires, else 1
   toskose-unit check FILE        print every problem and warning of a configuration; exit 2 if there is
                                  a problem
+  toskose-unit exec COMPONENT [-- COMMAND...]
+                                 run a command, or a shell, with the user, folder and environment of a
+                                 component's processes
   toskose-unit copy FILE         copy this binary to FILE, as an init container does
   toskose-unit --version
   toskose-unit --help

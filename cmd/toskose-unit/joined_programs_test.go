@@ -125,8 +125,8 @@ func TestChangesWithoutAnOperationAreRecorded(t *testing.T) {
 	if err := c.call(nil, "supervisor.signalProcess", "web", "KILL"); err != nil {
 		t.Fatal(err)
 	}
-	if e := c.becomes("web", "stopped", wire.EntryGone); !strings.Contains(e.Why, "the program ended") {
-		t.Errorf("its end: %q", e.Why)
+	if e := c.becomes("web", "stopped", wire.EntryGone); !strings.Contains(e.Why, "the program ended") || e.Death == nil || e.Death.Signal != "SIGKILL" {
+		t.Errorf("its end: %q, %+v", e.Why, e.Death)
 	}
 	c.journal(func(e wire.Entry) bool { return e.Kind == wire.EntryRunning && e.Component == "web" && e.Seq > 4 })
 	if err := c.call(nil, "supervisor.stopProcess", "web"); err != nil {

@@ -59,6 +59,8 @@ func run(ctx context.Context, args []string, s system) int {
 		return ask(ctx, command, "/readyz", args, s)
 	case "check":
 		return check(args, s)
+	case "exec":
+		return runExec(args, s)
 	case "copy":
 		return copyItself(args, s)
 	case "version":

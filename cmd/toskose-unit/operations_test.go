@@ -96,7 +96,7 @@ func TestAFailingOperationKeepsItsCodeAndLeavesTheState(t *testing.T) {
 func TestAForegroundStartThatEndsTakesTheComponentBack(t *testing.T) {
 	t.Parallel()
 	c := newContainer(t, component("gui", map[string]string{
-		"start": `trap "exit 9" USR1; echo up > up; while :; do sleep 0.05; done`,
+		"start": `trap "echo giving up >&2; exit 9" USR1; echo up > up; while :; do sleep 0.05; done`,
 	}, "")).boot()
 	outcome(t, c.run("gui", "start"), wire.OutcomeSucceeded)
 	c.wants("gui", "running")
@@ -108,7 +108,14 @@ func TestAForegroundStartThatEndsTakesTheComponentBack(t *testing.T) {
 	if gone.State != "deleted" || !strings.Contains(gone.Why, "exit code 9") {
 		t.Errorf("gone: %+v", gone)
 	}
+	if d := gone.Death; d == nil || d.ExitCode == nil || *d.ExitCode != 9 || d.Last != "giving up" {
+		t.Errorf("its death: %+v", d)
+	}
 	c.wants("gui", "deleted")
+	outcome(t, c.run("gui", "start"), wire.OutcomeSucceeded)
+	if n := c.component("gui").Restarts; n != 1 {
+		t.Errorf("it was started again after a death, and counts %d restarts", n)
+	}
 }
 
 func TestADaemonThatDiesIsGoneAndItsExitIsNamed(t *testing.T) {

@@ -315,9 +315,9 @@ func TestAStartThatDoesNotBecomeReadyFailsAndSaysWhy(t *testing.T) {
 	t.Parallel()
 	port := strconv.Itoa(freeport.Find(t))
 	for name, c := range map[string]struct{ script, reason string }{
-		"in the foreground":    {"exec sleep 1000", "cannot start: not ready after LIMIT: tcp 127.0.0.1:" + port + ": connection refused"},
-		"as a daemon":          {daemon, "cannot start: not ready after LIMIT: tcp 127.0.0.1:" + port + ": connection refused"},
-		"leaving no process":   {"exit 0", "cannot start: it exited before it was ready and left no descendants"},
+		"in the foreground":    {"exec sleep 1000", "not ready after LIMIT: tcp 127.0.0.1:" + port + ": connection refused"},
+		"as a daemon":          {daemon, "not ready after LIMIT: tcp 127.0.0.1:" + port + ": connection refused"},
+		"leaving no process":   {"exit 0", "it exited before it was ready and left no descendants"},
 		"as it ends otherwise": {"exit 4", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/cmd/toskose/releases"
 	"github.com/toskose/toskose/cmd/toskose/rotate"
+	"github.com/toskose/toskose/cmd/toskose/shell"
 	"github.com/toskose/toskose/cmd/toskose/user"
 	"github.com/toskose/toskose/cmd/toskose/volume"
 	"github.com/toskose/toskose/internal/visible"
@@ -48,6 +49,7 @@ func run(ctx context.Context, args []string, env environment) int {
 		return cli.ExitUsage
 	case ctx.Err() != nil:
 		fmt.Fprintln(env.err, visible.Lines(fmt.Sprintf("toskose: interrupted: %v", err)))
+		return cli.ExitInterrupted
 	default:
 		fmt.Fprintln(env.err, visible.Lines(message(err)))
 	}
@@ -98,6 +100,10 @@ func newCommand(env environment) *cobra.Command {
 	cmd.AddCommand(releases.Commands(env.streams(), releases.Engine{Connect: engine.connect, Environ: func() []string { return engine.environ(env) }})...)
 	cmd.AddCommand(user.Command(env.streams(), &engine.quiet, contexts.Mounted(env.environ)))
 	cmd.AddCommand(live.Commands(env.streams(), env.environ, &engine.quiet)...)
+	cmd.AddCommand(shell.Command(shell.Environment{
+		Streams: env.streams(), Terminal: env.inTerminal && env.outTerminal, Environ: func() []string { return engine.environ(env) }, Connect: engine.connect,
+		Say: func(line string) { engine.print(env, line) },
+	}))
 	cmd.AddCommand(applications.Command(env.streams(), env.environ, engine.connect))
 	cmd.AddCommand(volume.Command(env.streams(), env.environ, engine.connect, &engine.quiet))
 	cmd.AddCommand(contexts.Command(env.streams(), env.environ))
@@ -118,16 +124,45 @@ func shortenHelp(root *cobra.Command) {
 	})
 }
 
+// guessed are names of commands that users of other tools try, with what they are for here.
+var guessed = map[string]string{
+	"scale":    "set nodes.NAME.deploy.replicas in toskose.yml, then `toskose package` and `toskose deploy`",
+	"start":    "`toskose up` starts components",
+	"stop":     "`toskose down` stops and deletes components, and `toskose run COMPONENT stop` stops one",
+	"list":     "`toskose ls` lists applications, and `toskose ps` components",
+	"get":      "`toskose ps` lists components, and `toskose ls` applications",
+	"describe": "`toskose ps` shows the states of components, and `toskose inspect` describes an application",
+	"rm":       "`toskose undeploy` removes an application",
+	"remove":   "`toskose undeploy` removes an application",
+	"delete":   "`toskose undeploy` removes an application",
+	"destroy":  "`toskose undeploy` removes an application",
+	"build":    "`toskose package` builds the images of an application",
+	"apply":    "`toskose deploy` runs a packaged application",
+	"install":  "`toskose deploy` runs a packaged application",
+	"upgrade":  "`toskose package` and `toskose deploy` again upgrade an application",
+	"rollback": "`toskose deploy --rollback` restores the previous release",
+	"shell":    "`toskose exec COMPONENT` opens a shell",
+	"ssh":      "`toskose exec COMPONENT` opens a shell",
+	"use":      "`toskose context use NAME` selects an application",
+	"watch":    "`toskose events --follow` prints changes, and `toskose top --follow` the use of resources",
+	"kill":     "`toskose run COMPONENT stop` stops a component",
+	"backup":   "`toskose volume backup` saves the data of volumes",
+	"restore":  "`toskose volume restore` restores the data of volumes",
+}
+
 // commandOrArchive checks the arguments of the root command. The argument is an archive to
 // package, unless no such file exists and it resembles the name of a command.
 func commandOrArchive(cmd *cobra.Command, given []string) error {
 	if len(given) > 0 && given[0] != "" {
 		_, err := os.Lstat(given[0])
+		if hint := guessed[given[0]]; err != nil && hint != "" {
+			return cli.Misuse(fmt.Errorf("%q is not a command: %s", given[0], hint))
+		}
 		if near := cmd.SuggestionsFor(given[0]); err != nil && len(near) > 0 {
 			return cli.Misuse(fmt.Errorf("%q is neither a command nor a file: did you mean `toskose %s`?", given[0], near[0]))
 		}
 	}
-	return cli.Args(1, 2)(cmd, given)
+	return cli.Args(0, 2)(cmd, given)
 }
 
 // engineFlags are the flags that all commands share.
@@ -177,6 +212,13 @@ func (f *engineFlags) debugging(env environment) io.Writer {
 		return env.err
 	}
 	return nil
+}
+
+// print prints a line for people, unless --quiet is set.
+func (f *engineFlags) print(env environment, line string) {
+	if !f.quiet {
+		fmt.Fprintln(env.streams().Err, line)
+	}
 }
 
 // warn prints warnings, unless --quiet is set.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +46,7 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 		return err
 	}
 	defer archive.Close()
-	file := readConfig(args[1:])
+	file := readConfig(settingsOf(args))
 	file.apply(&opts)
 	app, _, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
@@ -68,6 +69,44 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 type configFile struct {
 	parsed *config.File
 	err    error // it cannot be read
+}
+
+// settingsName is the name of the configuration that a document has beside it.
+const settingsName = "toskose.yml"
+
+// settingsOf returns the configuration of a command with the arguments DOCUMENT [CONFIG_PATH]: the named one or, for a folder
+// or a service template, the toskose.yml beside it.
+func settingsOf(args []string) []string {
+	if len(args) != 1 {
+		return args[1:]
+	}
+	dir := args[0]
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil // opening the document reports it
+	}
+	if !info.IsDir() {
+		if !csar.IsYAML(dir) || filepath.Base(dir) == settingsName {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
+	beside := filepath.Join(dir, settingsName)
+	if info, err := os.Lstat(beside); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return []string{beside}
+}
+
+// checkFound refuses a configuration that was found beside a document, not named, if it reaches beyond the containers: the
+// document may be from someone else.
+func checkFound(args []string, cfg config.Config) error {
+	keys := cfg.HostKeys()
+	if found := settingsOf(args); len(args) == 1 && len(found) == 1 && len(keys) > 0 {
+		return fmt.Errorf("%s has settings that reach beyond the containers: %s; to permit them, name the file: `toskose package %s %s`",
+			found[0], strings.Join(keys, ", "), cli.Word(args[0]), cli.Word(found[0]))
+	}
+	return nil
 }
 
 // readConfig reads a toskose.yml. Problems are reported by check, when the application is known.

@@ -16,6 +16,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/cmd/toskose/releases"
 	"github.com/toskose/toskose/packager/deploy"
+	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
 func newDeploy(env environment, engine *engineFlags) *cobra.Command {
@@ -193,9 +194,22 @@ func (f *deployFlags) deploy(ctx context.Context, env environment, engine *engin
 func up(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
 	result, err := deploy.Up(ctx, docker, opts)
 	if err != nil {
+		selectFailed(opts)
 		return nil, err
 	}
 	return deployed(opts, result), nil
+}
+
+// selectFailed selects the context of an application whose deployment has failed, so that the following commands do not
+// address another one.
+func selectFailed(opts deploy.Options) {
+	info, _, err := backend.ReadInfo(opts.Dir)
+	if err != nil {
+		return // the deployment has reported it
+	}
+	if err := contexts.Deployed(opts.Environ, info.App, opts.Dir); err != nil {
+		fmt.Fprintf(opts.Progress, "warning: commands need --dir, for the context of %s was not made: %v\n", info.App, err)
+	}
 }
 
 func rollback(ctx context.Context, docker *client.Client, opts deploy.Options) (*deployment, error) {
@@ -207,7 +221,7 @@ func rollback(ctx context.Context, docker *client.Client, opts deploy.Options) (
 	return deployed(opts, result), nil
 }
 
-// deployed makes the application the one that commands ask.
+// deployed selects the application for the following commands.
 func deployed(opts deploy.Options, result deploy.Result) *deployment {
 	done := newDeployment(opts, result)
 	if err := contexts.Deployed(opts.Environ, result.Info.App, opts.Dir); err != nil {

@@ -72,7 +72,7 @@ func inSomeSituation(ctx context.Context, dir string, try func() int) (code int)
 }
 
 // needsAnEngine are the commands of which only the arguments are read here. e2e runs them.
-var needsAnEngine = []string{"toskose deploy", "toskose undeploy", "toskose release", "toskose rotate", "toskose attach", "toskose detach", "toskose ls", "toskose volume ls", "toskose volume backup", "toskose volume restore"}
+var needsAnEngine = []string{"toskose exec", "toskose deploy", "toskose undeploy", "toskose release", "toskose rotate", "toskose attach", "toskose detach", "toskose ls", "toskose volume ls", "toskose volume backup", "toskose volume restore"}
 
 func documentedToskose(ctx context.Context, args []string) int {
 	args = slices.DeleteFunc(args, regexp.MustCompile(`^\[[A-Z_]+\]$`).MatchString) // of a synopsis

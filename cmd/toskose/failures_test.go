@@ -295,7 +295,7 @@ func TestAnInterruptionAtAnyMomentLeavesAllOrNothing(t *testing.T) {
 					if !slices.Contains(left, "made/out/docker-compose.yml") || !slices.Contains(left, "made/out/secrets/netrc") {
 						t.Errorf("it says that all is well at request %d, and there is %q", moment, left)
 					}
-				case cli.ExitFailed:
+				case cli.ExitInterrupted:
 					stopped++
 					if said := s.err.String(); len(left) > 0 || !strings.HasPrefix(said, "toskose: interrupted: ") || strings.Count(said, "\n") != 1 {
 						t.Errorf("at request %d: left %q, said %s", moment, left, said)

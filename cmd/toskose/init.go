@@ -48,7 +48,7 @@ func newInit(env environment, engine *engineFlags) *cobra.Command {
 				return fmt.Errorf("cannot make an application in %q: %w", dir, err)
 			}
 			out := engine.progress(env)
-			fmt.Fprintf(out, "%s is an application, described by %s.\n", dir, filepath.Join(dir, "app.yaml"))
+			fmt.Fprintf(out, "%s is an application, described by %s; %s configures how it is packaged.\n", dir, filepath.Join(dir, "app.yaml"), filepath.Join(dir, settingsName))
 			fmt.Fprintf(out, "\nNext:\n  toskose validate %s\n  toskose package %s\n  toskose deploy --up %s-toskosed\n", cli.Word(dir), cli.Word(dir), name)
 			return nil
 		},

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +41,7 @@ func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	goal := map[string]any{
 		"acting": true, "revision": "1-a", "by": "admin", "state": "up", "wanted": 3, "reached": 1,
 		"underway":  []any{map[string]any{"component": "load", "operation": map[string]string{"interface": "Task", "operation": "run"}, "part": map[string]any{"index": 2}}},
-		"obstacles": []any{map[string]any{"component": "gui", "reason": "start waits for endpoint of \"api\"\x1b[2J"}},
+		"obstacles": []any{map[string]any{"component": "gui", "reason": "start failed\x1b[2J", "until": "2026-01-01T00:00:05Z"}, map[string]any{"component": "web", "waits": true, "reason": "start waits"}},
 	}
 	switch {
 	case r.URL.Path == "/api/v1/app":
@@ -49,7 +50,11 @@ func (m *managed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			`+m.load()+`]}`)
 		return
 	case r.URL.Path == "/api/v1/app/plan":
-		_, _ = io.WriteString(w, `{"targets": {"load": "completed"}}`)
+		unknown := `[]`
+		if name := regexp.MustCompile(`gul|apo`).FindString(string(body)); name != "" {
+			unknown = `["` + name + `"]`
+		}
+		_, _ = io.WriteString(w, `{"targets": {"load": "completed"}, "unknown": `+unknown+`}`)
 		return
 	case r.URL.Path == "/api/v1/node/backend/load":
 		_, _ = io.WriteString(w, m.load())
@@ -91,13 +96,19 @@ func TestGoalsFromTheCommandLine(t *testing.T) {
 		says  string
 		code  int
 	}{
-		{"up", `PUT /api/v1/app/goal {"state":"up"}`, "1 of 3; load:Task.run[2]\n3 of 3\n", cli.ExitOK},
-		{"down gui", `PATCH /api/v1/app/goal {"states":{"gui":"down"}}`, "3 of 3", cli.ExitOK},
+		{"up", `PUT /api/v1/app/goal {"state":"up"}`, "1 of 3 up; load:Task.run[2]; gui: start failed", cli.ExitOK},
+		{"down gui", `PATCH /api/v1/app/goal {"states":{"gui":"down"}}`, "3 of 3 up", cli.ExitOK},
+		{"down gul", "", "has no component, container or group \"gul\"; it has api, load, store", cli.ExitUsage},
+		{"up apo", "", "did you mean \"api\"?", cli.ExitUsage},
+		{"wait apo --for up", "", "did you mean \"api\"?", cli.ExitUsage},
+		{"goal apo=up", "", "did you mean \"api\"?", cli.ExitUsage},
 		{"goal gui=configured", `PATCH /api/v1/app/goal {"states":{"gui":"configured"}}`, "3 of 3", cli.ExitOK},
 		{"goal resume api", `POST /api/v1/app/goal/resume {"components":["api"]}`, "3 of 3", cli.ExitOK},
 		{"goal", "", "all components: up\n1 of 3 components", cli.ExitOK},
 		{"goal gui", "", `"gui" is not of the form NAME=STATE`, cli.ExitUsage},
-		{"ps", "", "backend   api         10.0.0.1:9001   running", cli.ExitOK},
+		{"ps", "", "backend   api         running", cli.ExitOK},
+		{"ps -o wide", "", "backend   api         10.0.0.1:9001   running      -       0          start succeeded", cli.ExitOK},
+		{"ps -o yaml", "", "\n  - name: api\n    type: \"\"\n    node: backend\n", cli.ExitOK},
 		{"ps too much", "", "2 arguments given", cli.ExitUsage},
 		{"ps load", "", "load: retrying, 3 of 5, 1 failed, next try now\nINDEX   PHASE", cli.ExitOK},
 		{"ps api", "", `component "api" is not a task`, cli.ExitFailed},

@@ -28,11 +28,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop)               // a second signal ends even the cleanup
 	stdin, stdout, stderr := term.StdStreams() // on Windows, with escape sequences enabled
+	_, inTerminal := term.GetFdInfo(stdin)
 	_, outTerminal := term.GetFdInfo(stdout)
 	_, errTerminal := term.GetFdInfo(stderr)
 	code := run(ctx, os.Args[1:], environment{
 		in: stdin, out: stdout, err: stderr, environ: os.Environ(), binaries: binaryFolders(),
-		outTerminal: outTerminal, errTerminal: errTerminal,
+		inTerminal: inTerminal, outTerminal: outTerminal, errTerminal: errTerminal,
 	})
 	stop()
 	os.Exit(code)
@@ -45,7 +46,7 @@ type environment struct {
 	environ  []string
 	binaries []string // folders with the static binaries of unit and manager
 
-	outTerminal, errTerminal bool // whether they are terminals
+	inTerminal, outTerminal, errTerminal bool // whether they are terminals
 }
 
 func (e environment) streams() cli.Streams {

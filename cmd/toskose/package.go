@@ -43,8 +43,9 @@ and write manifests that run the application on Docker Swarm, a single engine or
 Kubernetes.
 
 CSAR_PATH is a .csar, .zip, .tar or .tar.gz, an unpacked directory, or a service
-template. CONFIG_PATH is a toskose.yml; what it leaves out has a default, and
-passwords are generated. Packaging into the same folder again keeps them; into
+template. CONFIG_PATH is a toskose.yml; without it, the one beside the service
+template is used, if there is one. What it leaves out has a default, and passwords are
+generated. Packaging into the same folder again keeps them; into
 another one, --from takes over those of an earlier folder.`
 
 const packageExamples = `  toskose package thinking.csar
@@ -71,6 +72,9 @@ func packaging(env environment, engine *engineFlags) *cobra.Command {
 		Args:                  cli.Args(1, 2),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 { // only the root command allows it
+				return cmd.Help()
+			}
 			return pack(cmd.Context(), env, *engine, flags, args)
 		},
 	}
@@ -123,12 +127,12 @@ func packShown(ctx context.Context, env environment, engine engineFlags, flags p
 		return nil, err
 	}
 	defer archive.Close()
-	how := packager.Options{Version: built().version, TLS: flags.targets.tls, AllowHost: flags.allowHost, Now: time.Now(), Read: beside(args[1:])}
-	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args[1:], how)
+	how := packager.Options{Version: built().version, TLS: flags.targets.tls, AllowHost: flags.allowHost, Now: time.Now(), Read: beside(settingsOf(args))}
+	plan, err := makePlan(ctx, env, engine, archive, flags.name, opts, args, how)
 	if err != nil {
 		return nil, err
 	}
-	if err := flags.complete(env, engine, plan, args[1:]); err != nil {
+	if err := flags.complete(env, engine, plan, settingsOf(args)); err != nil {
 		return nil, err
 	}
 	engine.warn(env, flags.inUse(ctx, docker, plan))
@@ -169,8 +173,8 @@ func (f *packageFlags) complete(env environment, engine engineFlags, plan *packa
 	return nil
 }
 
-func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, configs []string, how packager.Options) (*packager.Plan, error) {
-	file := readConfig(configs)
+func makePlan(ctx context.Context, env environment, engine engineFlags, archive *csar.Archive, name string, opts tosca.Options, args []string, how packager.Options) (*packager.Plan, error) {
+	file := readConfig(settingsOf(args))
 	file.apply(&opts)
 	opts.Places = tosca.Places{}
 	how.Places = opts.Places
@@ -185,6 +189,9 @@ func makePlan(ctx context.Context, env environment, engine engineFlags, archive 
 	target := packager.TargetOf(app)
 	cfg, err := file.check(&target)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkFound(args, cfg); err != nil {
 		return nil, err
 	}
 	plan, err := packager.New(app, archive, cfg, how)

@@ -93,7 +93,7 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 
 	r.want(t, "run api configure -i code=3", 3, "failed with exit code 3", "configured", "on port 80", "==> 127.0.0.1:")
 	r.want(t, "run api start", cli.ExitFailed, `not allowed in state "created"`)
-	r.want(t, "run apl start", cli.ExitFailed, `"apl" is not a component of "shop", which has api`)
+	r.want(t, "run apl start", cli.ExitFailed, `"apl" is not a component of "shop"; did you mean "api"?`)
 	r.want(t, "run api fly", cli.ExitFailed, "fly")
 	r.want(t, "run api configure -i port", cli.ExitUsage, "NAME=VALUE")
 	var x client.Execution
@@ -107,11 +107,8 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "wait api --for started --timeout 10ms", cli.ExitFailed, "after 10ms api is configured, not started")
 	r.want(t, "wait api --for flying", cli.ExitFailed, "flying")
 	r.want(t, "wait front", cli.ExitFailed, `the goal does not include "front"`)
-	r.want(t, "wait back", cli.ExitFailed, `no component, container or group "back"`)
-	if g := r.want(t, "goal apl=up", cli.ExitOK, `warning: the application has no component, container or group "apl"`); strings.Contains(g, "2 of") {
-		t.Errorf("a goal of what there is not: %s", g)
-	}
-	r.want(t, "wait front", cli.ExitFailed, `the goal does not include "front"`)
+	r.want(t, "wait back", cli.ExitUsage, `no component, container or group "back"`)
+	r.want(t, "goal apl=up", cli.ExitUsage, `no component, container or group "apl"; did you mean "api"?`)
 	r.want(t, "up", cli.ExitOK, "2 of 2")
 	r.want(t, "wait", cli.ExitOK)
 	r.want(t, "wait api", cli.ExitOK)
@@ -124,7 +121,9 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "wait backend --for up", cli.ExitOK)
 	r.want(t, "ps", cli.ExitOK, "started")
 	r.want(t, "ps -o json", cli.ExitOK, `"state": "started"`)
-	r.want(t, "ps -o yaml", cli.ExitUsage, "table or json")
+	r.want(t, "ps -o yaml", cli.ExitOK, "    state: started\n")
+	r.want(t, "ps -o wide", cli.ExitOK, "REPLICA")
+	r.want(t, "ps -o csv", cli.ExitUsage, "table, wide, json, yaml")
 
 	r.want(t, "restart api", cli.ExitOK, "api:Standard.stop on 127.0.0.1", "api:Standard.start on 127.0.0.1")
 	var g client.Goal
@@ -273,7 +272,7 @@ func TestWhatWasDeployedIsAskedWithoutAFolder(t *testing.T) {
 		code := run(t.Context(), args, environment{out: &out, err: &out, environ: environ})
 		return code, out.String()
 	}
-	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is in use") {
+	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is selected") {
 		t.Errorf("before: exit %d\n%s", code, out)
 	}
 	if err := contexts.Deployed(environ, "shop", r.folder); err != nil {
@@ -290,7 +289,7 @@ func TestWhatWasDeployedIsAskedWithoutAFolder(t *testing.T) {
 	if err := contexts.Undeployed(environ, r.folder); err != nil {
 		t.Fatal(err)
 	}
-	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is in use") {
+	if code, out := ask("ps"); code != cli.ExitFailed || !strings.Contains(out, "no context is selected") {
 		t.Errorf("after it was undeployed: exit %d\n%s", code, out)
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/toskose/toskose/internal/docs"
 )
 
-// differs replaces what is another one in each run: times, addresses, processes and durations.
+// differs replaces what differs between runs: times, addresses, processes, durations and output.
 func differs(text string) string {
-	for _, pattern := range []string{`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`, `[0-9]+(\.[0-9]+){3}:[0-9]+`, `process [0-9]+`, `\([0-9.]+m?s\)`} {
+	for _, pattern := range []string{`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z`, `[0-9]+(\.[0-9]+){3}:[0-9]+`, `process [0-9]+`, `\([0-9.]+m?s\)`, `; last line: ".*"`} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, "…")
 	}
 	return text
@@ -127,7 +127,7 @@ func TestTheDocumentationShowsWhatHappensToAKilledComponent(t *testing.T) {
 	until := &until{what: "to running (", end: end}
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"events", "--dir", dir, "--follow"}, environment{out: until, err: until})
+		done <- run(ctx, []string{"events", "--dir", dir, "--follow", "--states"}, environment{out: until, err: until})
 	}()
 	for !strings.Contains(until.String(), "frontend/gui") { // it is told where all stands first
 		select {

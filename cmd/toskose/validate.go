@@ -24,8 +24,8 @@ components and volumes. In a document that has nodes of TosKer's, problems that
 affect none of them, such as those of outputs and workflows, are warnings as well.
 --strict turns warnings into errors.
 
-CONFIG_PATH is a toskose.yml for the application. It is checked, too, and what it
-decides is not warned of.
+CONFIG_PATH is a toskose.yml for the application; without it, the toskose.yml beside
+the document, if there is one. It is checked, too, and what it decides is not warned of.
 
 The exit code is 0 if the document is valid, even with warnings, 1 if it is not,
 and 2 if FILE cannot be opened.`
@@ -49,7 +49,7 @@ func newValidate(env environment) *cobra.Command {
 			if print == nil {
 				return cli.Misuse(fmt.Errorf("--format %q is not one of text, json, sarif", format))
 			}
-			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets, args[1:]...)
+			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets, settingsOf(args)...)
 			if err != nil {
 				return err
 			}

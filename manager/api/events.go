@@ -141,6 +141,9 @@ func (s *server) getEvents(r *http.Request) (reply, error) {
 		return reply{}, err
 	}
 	page := rest.EventPage{Events: []manager.Event{}, Next: lastEvent(r)}
+	if strings.HasPrefix(page.Next, manager.Latest) {
+		page.Next = ""
+	}
 	if len(events) > 0 {
 		page.Next = events[len(events)-1].ID
 	}

@@ -6,9 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 
+	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
 )
+
+// Latest returns the id before the last n events.
+func Latest(n int) string { return mirror.Latest + strconv.Itoa(n) }
 
 // Events calls each for every event after the given id, and returns when there are no more. With an empty id it
 // starts with the current states. The manager keeps 10,000 events: if events were lost, an event of the kind

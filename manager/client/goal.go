@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -56,8 +57,8 @@ func (c *Client) RunTask(ctx context.Context, task string, again bool) (g Goal, 
 	return g, !accepted, err
 }
 
-// AwaitGoal polls until the goal is reached, and calls tell each time with its progress. If ctx ends first, it
-// returns the last known goal and the context's error.
+// AwaitGoal polls until the goal is reached, and calls tell each time with its progress. If nothing is tried again without a
+// person, it returns ErrStuck; if ctx ends first, the context's error; both with the last known goal.
 func (c *Client) AwaitGoal(ctx context.Context, tell func(Goal)) (last Goal, err error) {
 	err = Await(ctx, func(ctx context.Context) (bool, error) {
 		g, err := c.Goal(ctx)
@@ -66,7 +67,13 @@ func (c *Client) AwaitGoal(ctx context.Context, tell func(Goal)) (last Goal, err
 		}
 		last = g
 		tell(g)
+		if g.Stuck && g.Acting {
+			return false, ErrStuck
+		}
 		return g.Done && g.Acting, nil
 	})
 	return last, err
 }
+
+// ErrStuck is the error of a goal that is not reached, and for which nothing is tried again.
+var ErrStuck = errors.New("nothing is tried again")

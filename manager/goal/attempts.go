@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toskose/toskose/manager/reason"
 	"github.com/toskose/toskose/spec/protocol"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // retry is when an operation of a component may be attempted, and why not before.
@@ -78,10 +80,15 @@ func latest(a, b time.Time) time.Time {
 
 // why returns why an operation is not attempted at once.
 func (r retry) why(op protocol.Operation) string {
-	if r.never {
-		return fmt.Sprintf("%s failed %s and is not tried again for this goal; set the goal again to try once more", op, times(r.failed))
+	failed := r.last.Execution
+	if failed == nil {
+		failed = &wire.Execution{Operation: op.Name}
 	}
-	return fmt.Sprintf("%s failed %s; it is tried again at %s", op, times(r.failed), r.since.UTC().Format(time.RFC3339))
+	why := reason.Failure(failed, r.failed)
+	if r.never {
+		why += "; it is not tried again for this goal: set the goal again to try once more"
+	}
+	return why
 }
 
 func times(n int) string {

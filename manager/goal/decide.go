@@ -32,19 +32,27 @@ type Step struct {
 type Obstacle struct {
 	Node      string    `json:"node,omitempty"`
 	Instance  string    `json:"instance,omitempty"` // empty: any
+	Replica   string    `json:"replica,omitempty"`  // its address, if its container has several replicas
 	Component string    `json:"component,omitempty"`
 	Reason    string    `json:"reason"`
-	Until     time.Time `json:"until,omitzero"`  // when it is retried
-	Waits     bool      `json:"waits,omitempty"` // not a failure: other steps come first
+	Until     time.Time `json:"until,omitzero"`    // when it is retried
+	Waits     bool      `json:"waits,omitempty"`   // not a failure: other steps come first
+	Final     bool      `json:"final,omitempty"`   // nothing is tried again without a person
+	Missing   bool      `json:"missing,omitempty"` // no container of the node runs
 }
 
-// String returns the subject and the reason.
+// String returns the subject, the reason, and the time of the next try.
 func (o Obstacle) String() string {
-	of := cmp.Or(o.Component, o.Node)
-	if o.Instance != "" {
-		of += " on " + o.Instance
+	text := o.Reason
+	if of := cmp.Or(o.Component, o.Node); of != "" && o.Replica != "" {
+		text = fmt.Sprintf("%s on %s: %s", of, o.Replica, o.Reason)
+	} else if of != "" {
+		text = of + ": " + o.Reason
 	}
-	return of + ": " + o.Reason
+	if !o.Until.IsZero() && !o.Waits {
+		text += "; next try at " + o.Until.UTC().Format("15:04:05 UTC")
+	}
+	return text
 }
 
 // Decision is what to do next, and the goal's progress.
@@ -54,12 +62,16 @@ type Decision struct {
 	Holds     map[string]Hold   // to add to the document
 	Resumed   map[string]Hold   // ended holds, with the operation that ended them
 	Records   map[string]Record // of Tasks, to replace the document's
-	Notes     []string          // names in the document that the model does not have
+	Notes     []string          // about requests that cannot be met
+	Unknown   []string          // names in the document that the model does not have
+	Asked     wire.Revision     // of the document that it is about
 	Plan      *plan.Plan        // the remaining steps; replicas in the same state share one element
 	Targets   map[string]string
 	Reached   int       // components on replicas that are in the desired state
 	Wanted    int       // all components on replicas that the goal names
 	Wake      time.Time // when to decide again if nothing happens; zero: never
+	Stuck     bool      // the goal is not reached, and nothing is tried again without a person
+	Settling  []string  // components that have reached the goal, but may still fail: they started less than Policy.Stable ago
 
 	route *route // along Plan
 }
@@ -83,6 +95,7 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	if d == nil {
 		return made
 	}
+	made.Asked, made.Unknown = d.Asked, m.unknown(d)
 	if made.Resumed = m.resumed(d, s); len(made.Resumed) > 0 {
 		d = d.Held(nil, made.Resumed)
 	}
@@ -108,10 +121,22 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	t.count()
 	t.record()
 	t.wakeForTasks()
+	made.Stuck = !made.Done() && len(made.Steps) == 0 && !t.busy() && onlyFinal(made.Obstacles)
 	slices.SortStableFunc(made.Obstacles, func(a, b Obstacle) int {
 		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Component, b.Component), cmp.Compare(a.Instance, b.Instance))
 	})
 	return made
+}
+
+// onlyFinal reports whether obstacles are final, or wait for those that are.
+func onlyFinal(all []Obstacle) bool {
+	final := false
+	for _, o := range all {
+		if final = final || o.Final; !o.Final && (!o.Waits || !o.Until.IsZero()) {
+			return false
+		}
+	}
+	return final
 }
 
 // clone copies the parts of replicas that a decider changes, and derives the target states of running operations.
@@ -220,6 +245,7 @@ func (t *decider) begin(r *Replica, component string, step protocol.Step, why st
 	tried := retries(t.Policies[component], t.doc, c, step.Operation, t.index[component].Protocol.KindOf(step.Operation))
 	if tried.never || tried.since.After(t.s.Now) {
 		t.obstacle(r, component, tried.why(step.Operation), tried.since)
+		t.decision.Obstacles[len(t.decision.Obstacles)-1].Final = tried.never
 		return
 	}
 	t.commit(r, t.step(r, component, step, why), step)
@@ -250,10 +276,20 @@ func replaced(all map[string]Component, name string, c Component) map[string]Com
 }
 
 func (t *decider) obstacle(r *Replica, component, reason string, until time.Time) {
-	t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Component: component, Reason: reason, Until: until})
+	t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{
+		Node: r.Node, Instance: r.Instance, Replica: t.replicaName(r), Component: component, Reason: reason, Until: until,
+	})
 	if !until.IsZero() && (t.decision.Wake.IsZero() || until.Before(t.decision.Wake)) {
 		t.decision.Wake = until
 	}
+}
+
+// replicaName returns the name of a replica; empty if its container has no other.
+func (t *decider) replicaName(r *Replica) string {
+	if len(t.s.of(r.Node)) < 2 {
+		return ""
+	}
+	return r.Name
 }
 
 // waits adds an obstacle that disappears once other components have reached their targets.
@@ -275,17 +311,29 @@ func (t *decider) count() {
 			wanted++
 			if c := r.Components[name]; c.State == target && c.Executing == nil && r.Problem == "" {
 				t.decision.Reached++
+				t.settle(name, c)
 			}
 		}
 		if t.decision.Wanted += wanted; wanted > 0 && r.Problem != "" {
-			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Reason: r.Problem})
+			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: r.Node, Instance: r.Instance, Replica: t.replicaName(r), Reason: r.Problem})
 		}
 	}
 	t.countUnknown()
 	for name, hold := range t.doc.Holds {
 		if _, is := t.Node[name]; is {
-			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: t.Node[name], Component: name, Reason: hold.reason()})
+			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: t.Node[name], Component: name, Reason: hold.reason(), Final: hold.Lease == ""})
 		}
+	}
+}
+
+// settle records that a component may still fail because its last start is recent.
+func (t *decider) settle(name string, c Component) {
+	if len(c.Runs) == 0 || !c.Open || slices.Contains(t.decision.Settling, name) {
+		return
+	}
+	last, stable := c.Runs[len(c.Runs)-1], t.Policies[name].stable()
+	if t.index[name].Protocol.KindOf(last.Operation) == protocol.KindStart && t.s.Now.Sub(last.Ended) < stable {
+		t.decision.Settling = append(t.decision.Settling, name)
 	}
 }
 
@@ -304,7 +352,7 @@ func (t *decider) countUnknown() {
 		}
 		reported := slices.ContainsFunc(t.decision.Obstacles, func(o Obstacle) bool { return o.Node == node })
 		if t.decision.Wanted += wanted; wanted > 0 && !reported {
-			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: node, Reason: "none of its containers is found"})
+			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: node, Reason: "no running container is found", Missing: true})
 		}
 	}
 }

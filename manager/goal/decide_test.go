@@ -218,7 +218,7 @@ var decisions = []struct {
 			on("frontend", "f1", at("gui", configured)),
 		},
 		steps:     []string{"f1 gui start"},
-		obstacles: []string{"Standard.start failed 2 times; it is tried again at 2026-01-02T12:00:00Z"},
+		obstacles: []string{"start failed (2nd try)"},
 		wake:      time.Second / 2,
 	},
 	{
@@ -239,7 +239,7 @@ var decisions = []struct {
 		replicas: []goal.Replica{on("backend", "b1", at("api", configured,
 			start(ended(9*time.Second), died(8*time.Second)), start(ended(8*time.Second), died(7*time.Second)), start(ended(6*time.Second), died(time.Second)),
 		))},
-		obstacles: []string{"Standard.start failed 3 times; it is tried again at 2026-01-02T12:00:01Z"},
+		obstacles: []string{"start failed (3rd try)"},
 		wake:      time.Second,
 	},
 	{
@@ -249,7 +249,7 @@ var decisions = []struct {
 		replicas: []goal.Replica{on("backend", "b1", at("api", configured, slices.Repeat([]goal.Run{
 			start(failed, ended(time.Second)),
 		}, 16)...))},
-		obstacles: []string{"Standard.start failed 16 times"},
+		obstacles: []string{"start failed (16th try)"},
 		wake:      2 * time.Second,
 	},
 	{
@@ -267,7 +267,7 @@ var decisions = []struct {
 		replicas: []goal.Replica{on("backend", "b1", at("api", configured,
 			start(failed, ended(4*time.Minute)), start(failed, ended(3*time.Minute)), start(ended(2*time.Minute), died(time.Second)),
 		))},
-		obstacles: []string{"failed 3 times"},
+		obstacles: []string{"start failed (3rd try)"},
 		wake:      time.Second,
 	},
 	{
@@ -286,7 +286,7 @@ var decisions = []struct {
 			start(failed, ended(30*time.Second)), start(failed, ended(20*time.Second)), start(failed, ended(time.Second)),
 			start(ended(time.Second), died(0), withContainer),
 		))},
-		obstacles: []string{"failed 3 times"},
+		obstacles: []string{"start failed (3rd try)"},
 		wake:      time.Second,
 	},
 	{
@@ -303,7 +303,7 @@ var decisions = []struct {
 		replicas: []goal.Replica{on("backend", "b1", at("api", created, slices.Repeat([]goal.Run{
 			ran("configure", created, configured, failed),
 		}, 3)...))},
-		obstacles: []string{"Standard.configure failed 3 times and is not tried again for this goal"},
+		obstacles: []string{"configure failed (3rd try); it is not tried again for this goal"},
 	},
 	{
 		name:   "another goal tries them again",
@@ -319,7 +319,7 @@ var decisions = []struct {
 		states:   map[string]string{"api": goal.Up},
 		replicas: []goal.Replica{on("backend", "b1", at("api", created, ran("configure", created, configured, failed)))},
 		obstacles: []string{
-			"Standard.configure failed once and is not tried again",
+			"configure failed; it is not tried again",
 		},
 	},
 	{
@@ -333,7 +333,7 @@ var decisions = []struct {
 			}, 2)...)),
 		},
 		steps:     []string{"b1 api configure"},
-		obstacles: []string{"Standard.configure failed 2 times and is not tried again"},
+		obstacles: []string{"configure failed (2nd try); it is not tried again"},
 	},
 	{
 		name:     "who leads a component away puts it on hold",
@@ -653,7 +653,7 @@ var decisions = []struct {
 		states:    map[string]string{"gui": goal.Up},
 		replicas:  []goal.Replica{on("frontend", "f1", at("gui", deleted))},
 		steps:     []string{"f1 gui create"},
-		obstacles: []string{"whether it does is the orchestrator's affair"},
+		obstacles: []string{"no running container is found"},
 	},
 	{
 		name:      "a state that the protocol does not have allows nothing",

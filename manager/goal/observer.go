@@ -119,12 +119,13 @@ func (o *Observer) Outdated(at *mirror.Replica) bool {
 // componentOf returns a component with the times of its executions.
 func componentOf(c *mirror.Component, known executionTimes) Component {
 	made := Component{State: c.State, Open: c.StartedFrom != "", Failing: c.Failing != nil, Completed: c.Completed, Seq: c.Seq}
-	for _, x := range c.Recent {
+	for i := range c.Recent {
+		x := &c.Recent[i]
 		t := known[x.ID]
 		run := Run{
 			ID: x.ID, By: x.By, Operation: protocol.Operation{Interface: x.Interface, Name: x.Operation}, From: x.From, To: x.To,
 			Cancelled: x.Outcome == wire.OutcomeCancelled, Started: t.started, Ended: t.ended, Gone: t.gone, Stopped: x.Stopped, Container: x.ContainerEnded, Seq: x.Seq,
-			ExitCode: x.ExitCode, Signal: x.Signal, Part: partSince(x.Part, t.since),
+			ExitCode: x.ExitCode, Signal: x.Signal, Part: partSince(x.Part, t.since), Execution: x,
 		}
 		switch x.Outcome {
 		case wire.OutcomeRunning:

@@ -2,7 +2,6 @@ package goal
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -58,7 +57,7 @@ func (t *decider) newRoute(ctx context.Context, anyReplica bool) *route {
 	w := &route{document: t.doc, targets: t.targets, notes: t.decision.Notes, plan: made, members: t.members()}
 	for _, name := range slices.Sorted(maps.Keys(blocked)) {
 		of := p.of[name]
-		w.blocked = append(w.blocked, Obstacle{Node: of.class.node, Component: of.component, Reason: blocked[name]})
+		w.blocked = append(w.blocked, Obstacle{Node: of.class.node, Component: of.component, Reason: blocked[name], Final: t.allKnown()})
 	}
 	pathOf := map[string]int{}
 	for n, e := range p.Elements {
@@ -79,6 +78,17 @@ func (t *decider) newRoute(ctx context.Context, anyReplica bool) *route {
 		}
 	}
 	return w
+}
+
+// allKnown reports whether every container has replicas, and all can be operated: a target that no plan reaches then stays
+// out of reach.
+func (t *decider) allKnown() bool {
+	for node := range t.hosted {
+		if len(t.s.of(node)) == 0 {
+			return false
+		}
+	}
+	return len(t.s.Missing) == 0 && !slices.ContainsFunc(t.s.Replicas, func(r Replica) bool { return r.Problem != "" })
 }
 
 // members returns the state that affects the plan. A replica's failures affect it only if there are other
@@ -239,7 +249,7 @@ func (t *decider) startNext(w *route) {
 		}
 		l := &w.paths[st.path]
 		if l.class == nil {
-			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: l.component, Reason: fmt.Sprintf("%q does not run; whether it does is the orchestrator's affair", l.component)})
+			t.decision.Obstacles = append(t.decision.Obstacles, Obstacle{Node: l.component, Reason: "no running container is found", Missing: true})
 			continue
 		}
 		for i, r := range l.replicas {

@@ -74,6 +74,16 @@ func (m *Model) targets(d *Document, optional func(component string) bool) (targ
 	return targets, slices.Compact(notes)
 }
 
+// unknown returns the names in a document that the model does not have, sorted.
+func (m *Model) unknown(d *Document) (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(d.States)) {
+		if m.Node[name] == "" && m.index[name] == nil && m.Groups[name] == nil && m.Jobs[name] == "" {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
 // members returns the components of a group.
 func (m *Model) members(group string) []string {
 	var all []string

@@ -115,6 +115,7 @@ func (t *decider) runTask(r *Replica, task string, step protocol.Step) {
 		if why := p.failed(index, t.s.Now); why != "" {
 			if !slices.ContainsFunc(t.decision.Obstacles, func(o Obstacle) bool { return o.Instance == r.Instance && o.Reason == why }) {
 				t.obstacle(r, task, why, time.Time{})
+				t.decision.Obstacles[len(t.decision.Obstacles)-1].Final = true
 			}
 			continue
 		}
@@ -133,7 +134,7 @@ func (t *decider) runTask(r *Replica, task string, step protocol.Step) {
 	}
 	if waits >= 0 {
 		x := &p.indexes[waits]
-		t.obstacle(r, task, fmt.Sprintf("index %d failed %s; it is tried again at %s", waits, times(x.attempts), until.UTC().Format(time.RFC3339)), until)
+		t.obstacle(r, task, fmt.Sprintf("index %d failed %s", waits, times(x.attempts)), until)
 	}
 }
 

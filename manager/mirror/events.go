@@ -39,6 +39,7 @@ type Event struct {
 	Why       string          `json:"why,omitempty"`
 	Execution *wire.Execution `json:"execution,omitempty"`
 	Failing   *wire.Failing   `json:"failing,omitempty"` // the component fails its liveness checks
+	Reason    string          `json:"reason,omitempty"`  // why the component failed
 	Task      json.RawMessage `json:"task,omitempty"`    // of an EventTask: a goal.TaskStatus
 
 	More bool `json:"-"` // further events with this ID follow
@@ -96,13 +97,24 @@ type Stream struct {
 	at   uint64
 }
 
-// Stream returns the events after the given id. If it is empty, or the next events were dropped, the stream starts
+// Latest followed by a number N is the id before the last N events that are available.
+const Latest = "latest:"
+
+// latest returns the number of the event before the last n that are available.
+func (r *ring) latest(n uint64) uint64 { return r.last - min(n, r.last, uint64(len(r.kept))) }
+
+// Stream returns the events after the given id, or the Latest ones. If it is empty, or the next events were dropped, the stream starts
 // with one EventState for each component of each replica, or one EventUnreachable, and with the last event of Publish
 // for each component; after dropped events, an EventMissing precedes them.
 func (m *Mirror) Stream(after string) *Stream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &Stream{m: m, at: m.events.last}
+	if count, is := strings.CutPrefix(after, Latest); is {
+		n, _ := strconv.ParseUint(count, 10, 64) // no number means none
+		s.at = m.events.latest(n)
+		return s
+	}
 	if epoch, number, _ := strings.Cut(after, ":"); epoch == m.events.epoch {
 		if n, err := strconv.ParseUint(number, 10, 64); err == nil && m.events.has(n) {
 			s.at = n

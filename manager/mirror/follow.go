@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/sleep"
+	"github.com/toskose/toskose/manager/reason"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -182,7 +183,7 @@ func (r *Replica) after(entries []wire.Entry) (*Replica, []Event) {
 			next.fold(e)
 			published := next.event(string(e.Kind))
 			published.Time, published.Seq, published.Component, published.State, published.Why = e.Time, e.Seq, e.Component, e.State, e.Why
-			published.Failing = e.Failing
+			published.Failing, published.Reason = e.Failing, reason.Of(next.Component(e.Component))
 			if e.Execution != nil {
 				published.Execution = e.Execution.Brief()
 			}
@@ -272,6 +273,7 @@ func (r *Replica) states() []Event {
 		events[i] = r.event(EventState)
 		e := &events[i]
 		e.Time, e.Component, e.State, e.Why, e.Seq, e.Failing = c.Since, c.Component, c.State, c.Why, c.Seq, c.Failing
+		e.Reason = reason.Of(c)
 	}
 	return events
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -494,6 +495,10 @@ func TestWhoComesBackMissesNothingOrIsToldSo(t *testing.T) {
 		}
 		epoch, _, _ := strings.Cut(id, ":")
 		equal(t, kinds(t, m.Stream(epoch+":999999")), "missing", "state api configured", "state log deleted")
+		last := kinds(t, m.Stream(mirror.Latest+"2"))
+		if all := kinds(t, m.Stream(mirror.Latest+"1000")); len(last) != 2 || len(all) < 2 || !slices.Equal(all[len(all)-2:], last) {
+			t.Errorf("the last two events are %q, of %q", last, all)
+		}
 	})
 }
 

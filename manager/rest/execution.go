@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/toskose/toskose/manager/reason"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -47,6 +48,9 @@ type Run struct {
 	wire.Output
 	Allowed []string `json:"allowed,omitempty"` // what the protocol allowed instead
 
+	Why  string    `json:"why,omitempty"` // why it failed, or how the processes that it started ended unexpectedly
+	Gone time.Time `json:"gone,omitzero"` // when these processes ended
+
 	kind error // of its failure; nil while it runs and if it succeeded
 }
 
@@ -55,6 +59,10 @@ func (r *Run) Fill(x wire.Execution) {
 	r.Instance, r.Outcome, r.Reason, r.From, r.To = x.Instance, x.Outcome, x.Reason, x.From, x.To
 	r.Started, r.Ended, r.PID, r.Exit = x.Started, x.Ended, x.PID, x.Exit
 	r.Output = x.Output
+	r.Why, r.Gone = "", x.Gone
+	if reason.Failed(&x) || reason.Died(&x) {
+		r.Why = reason.Failure(&x, 1)
+	}
 	switch x.Outcome {
 	case wire.OutcomeRunning, wire.OutcomeSucceeded:
 		r.kind = nil

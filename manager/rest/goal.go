@@ -39,6 +39,8 @@ type Goal struct {
 	Ahead     []goal.Ahead           `json:"ahead,omitempty"` // the later steps of the plan
 	Obstacles []goal.Obstacle        `json:"obstacles,omitempty"`
 	Notes     []string               `json:"notes,omitempty"`
+	Stuck     bool                   `json:"stuck,omitempty"`    // it is not reached, and nothing is tried again without a person
+	Settling  []string               `json:"settling,omitempty"` // components in the desired state that started too recently to count as stable
 
 	Unconfirmed bool `json:"-"` // the known states reach the goal, but units have not confirmed them
 }
@@ -85,6 +87,7 @@ type Plan struct {
 	Targets   map[string]string `json:"targets"` // the resulting states, by component
 	Obstacles []goal.Obstacle   `json:"obstacles,omitempty"`
 	Notes     []string          `json:"notes,omitempty"`
+	Unknown   []string          `json:"unknown,omitempty"` // requested names that the application does not have
 }
 
 // LeaseRequest is a request to put components on hold until the lease ends.

@@ -75,7 +75,9 @@ type Component struct {
 	Lacks      []Lack             `json:"lacks,omitempty"`    // unmet requirements of its current state
 	Operations []OperationModel   `json:"operations"`
 	Replicas   []ComponentReplica `json:"replicas"`
-	Task       *goal.TaskStatus   `json:"task,omitempty"` // the progress of a task
+	Task       *goal.TaskStatus   `json:"task,omitempty"`     // the progress of a task
+	Reason     string             `json:"reason,omitempty"`   // why it failed, on the first replica where it did
+	Restarts   int                `json:"restarts,omitempty"` // how often it was started after a death, on all replicas
 }
 
 // ComponentReplica is a component in one container.
@@ -95,6 +97,8 @@ type ComponentReplica struct {
 	Heard     time.Time      `json:"heard,omitzero"`      // when that state was reported
 	Untouched bool           `json:"untouched,omitempty"` // no operation has run on it in this container
 	Failing   *wire.Failing  `json:"failing,omitempty"`   // since when it fails its liveness checks, and why
+	Reason    string         `json:"reason,omitempty"`    // why it failed: its last operation, an unexpected end, or its liveness checks
+	Restarts  int            `json:"restarts,omitempty"`  // how often it was started after an unexpected end
 	Outdated  bool           `json:"outdated,omitempty"`  // its application version differs from the manager's; it is not operated
 
 	// Blocked are the operations that the protocol allows but that have unmet requirements.

@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/reason"
 	"github.com/toskose/toskose/manager/rest"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/spec/protocol"
@@ -28,6 +30,7 @@ func OfComponent(l Look, c *topology.Component, seen Processes) rest.Component {
 		view.Lacks = merge(view.Lacks, r.Lacks)
 		view.Degraded = len(view.Lacks) > 0
 		r.Processes = seen.of(r.Address, c.Name())
+		view.Reason, view.Restarts = cmp.Or(view.Reason, r.Reason), view.Restarts+r.Restarts
 		view.Replicas = append(view.Replicas, r)
 		switch {
 		case r.State == rest.StateUnknown:
@@ -77,6 +80,7 @@ func (l Look) componentReplica(c *topology.Component, at *mirror.Replica) rest.C
 	r.Degraded = len(r.Lacks) > 0
 	r.Allowed, r.Blocked = l.allowed(c, at, known)
 	r.Untouched, r.Failing = known.Seq == 0, known.Failing
+	r.Reason, r.Restarts = reason.Of(known), known.Restarts
 	if x := known.Executing(); x != nil {
 		r.Executing = x.ID
 	}

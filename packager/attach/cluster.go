@@ -188,6 +188,11 @@ func (c *cluster) parse(manifests []byte) error {
 	}
 }
 
+// workload returns the workload with a name, which is one of a finding.
+func (c *cluster) workload(name string) workload {
+	return c.workloads[slices.IndexFunc(c.workloads, func(w workload) bool { return w.Metadata.Name == name })]
+}
+
 func (c *cluster) checkNames(opts Options) error {
 	var names []string
 	for _, w := range c.workloads {
@@ -259,12 +264,15 @@ func podsOf(workload string) string { return "toskose-" + workload }
 func (c *cluster) document(cfg settings, findings []Finding) *spec.Application {
 	app := &spec.Application{Name: c.name, Goal: cfg.goal, Nodes: []spec.Node{}, Components: []spec.Component{}, Volumes: []spec.Volume{}}
 	for _, f := range findings {
-		if f.Attached {
-			app.Nodes = append(app.Nodes, spec.Node{
-				Name: f.Service, Type: "Container", Image: spec.Image{Kind: spec.ImageService, Name: f.Image}, Protocol: protocol.Container(),
-				Alias: podsOf(f.Service), Attached: &spec.Attached{Requires: cfg.programs(f.Service)}, Unit: &spec.Unit{Port: f.Port, User: user},
-			})
+		n := spec.Node{
+			Name: f.Service, Type: "Container", Image: spec.Image{Kind: spec.ImageService, Name: f.Image}, Protocol: protocol.Container(),
+			Alias: podsOf(f.Service),
 		}
+		if f.Attached {
+			n.Attached = &spec.Attached{Requires: cfg.programs(f.Service)}
+			n.Unit = &spec.Unit{Port: f.Port, User: user}
+		}
+		app.Nodes = append(app.Nodes, n)
 	}
 	return app
 }
@@ -305,6 +313,8 @@ func (c *cluster) write(opts Options, cfg settings, findings []Finding, arch str
 	for _, f := range findings {
 		if f.Attached {
 			r.findings = append(r.findings, f)
+		} else {
+			r.standalone = append(r.standalone, f.Service)
 		}
 	}
 	manifests, err := r.files()

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/internal/sample"
+	"github.com/toskose/toskose/spec"
 )
 
 const pods = `apiVersion: v1
@@ -101,6 +102,34 @@ func TestAKustomizationCopiesTheUnitIntoPodsAndAddsAManager(t *testing.T) {
 		if diff := cmp.Diff(before, b.modified()); diff != "" {
 			t.Errorf("an unchanged file was written: %s", diff)
 		}
+	}
+}
+
+// TestAWorkloadWithoutSupervisordIsANode that others can require, and whose pods the manager finds by a Service.
+func TestAWorkloadWithoutSupervisordIsANode(t *testing.T) {
+	t.Parallel()
+	b := newCluster(t, pods)
+	b.opts.Exclude = []string{"worker"}
+	b.write(filepath.Join(strings.TrimSuffix(b.dir, "-toskose"), ConfigFile), "requires: {web/app: [db, worker]}\n")
+	if _, err := b.attachCluster(); err != nil {
+		t.Fatal(err)
+	}
+	app, err := spec.Decode([]byte(b.read("app.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []string
+	for _, n := range app.Nodes {
+		nodes = append(nodes, n.Name+" "+n.Alias)
+		if attached := n.Name == "web"; (n.Attached != nil) != attached || (n.Unit != nil) != attached {
+			t.Errorf("node %s: %+v, unit %+v", n.Name, n.Attached, n.Unit)
+		}
+	}
+	if diff := cmp.Diff([]string{"web toskose-web", "db toskose-db", "worker toskose-worker"}, nodes); diff != "" {
+		t.Error(diff)
+	}
+	if text := b.read("manager.yaml"); !strings.Contains(text, "  name: toskose-worker\nspec:\n  clusterIP: None\n  selector:\n    app: worker\n") {
+		t.Errorf("the manager cannot find the pods of worker:\n%s", text)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -31,9 +30,10 @@ const (
 
 // clusterRenderer makes the manifests.
 type clusterRenderer struct {
-	cluster  *cluster
-	opts     Options
-	findings []Finding // of attached workloads
+	cluster    *cluster
+	opts       Options
+	findings   []Finding // of attached workloads
+	standalone []string  // the other workloads
 }
 
 // files returns the kustomization, the patches and the objects that it adds.
@@ -116,8 +116,7 @@ func (r *clusterRenderer) managerSecrets() []string {
 // patch returns the patch of a workload: an init container copies the unit, which is mounted
 // over supervisord.
 func (r *clusterRenderer) patch(f Finding) object {
-	i := slices.IndexFunc(r.cluster.workloads, func(w workload) bool { return w.Metadata.Name == f.Service })
-	w := r.cluster.workloads[i]
+	w := r.cluster.workload(f.Service)
 	env := []object{
 		{"name": "TOSKOSE_UNIT_LISTEN", "value": ":" + strconv.Itoa(f.Port)},
 		{"name": "SUPERVISORD_PASSWORD_FILE", "value": path.Join(secretsPath, passwordSecret)},
@@ -181,7 +180,7 @@ func addedLabels() object {
 }
 
 // manager returns the manager's Deployment and Service, and a headless Service for the pods of each
-// attached workload.
+// workload.
 func (r *clusterRenderer) manager() []object {
 	labels := addedLabels()
 	secret := func(name string) string { return path.Join(packager.SecretsPath, key(name)) }
@@ -227,15 +226,23 @@ func (r *clusterRenderer) manager() []object {
 			"spec": object{"selector": labels, "ports": []object{{"name": strings.TrimSuffix(scheme(r.opts), ":"), "port": r.opts.Port}}},
 		},
 	}
-	for _, f := range r.findings {
-		i := slices.IndexFunc(r.cluster.workloads, func(w workload) bool { return w.Metadata.Name == f.Service })
+	return append(all, r.podServices()...)
+}
+
+// podServices returns the headless Services by which the manager finds pods. It asks the units of attached workloads, also while
+// their pods are not ready. Another workload runs when one of its pods is ready.
+func (r *clusterRenderer) podServices() (all []object) {
+	service := func(workload string, spec object) {
+		spec["clusterIP"], spec["selector"] = "None", r.cluster.workload(workload).selector()
 		all = append(all, object{
-			"apiVersion": "v1", "kind": "Service", "metadata": object{"name": podsOf(f.Service), "labels": labels},
-			"spec": object{
-				"clusterIP": "None", "publishNotReadyAddresses": true, "selector": r.cluster.workloads[i].selector(),
-				"ports": []object{{"name": "unit", "port": f.Port}},
-			},
+			"apiVersion": "v1", "kind": "Service", "metadata": object{"name": podsOf(workload), "labels": addedLabels()}, "spec": spec,
 		})
+	}
+	for _, f := range r.findings {
+		service(f.Service, object{"publishNotReadyAddresses": true, "ports": []object{{"name": "unit", "port": f.Port}}})
+	}
+	for _, name := range r.standalone {
+		service(name, object{})
 	}
 	return all
 }

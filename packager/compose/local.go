@@ -16,6 +16,23 @@ const HostVariable = "TOSKOSE_HOST"
 
 // LocalWarnings lists cases of unintended exposure of the manager on a single engine.
 func LocalWarnings(plan *packager.Plan) []string {
+	var all []string
+	for _, s := range plan.Services {
+		if n := s.Deploy.Replicas; n != nil && *n > 1 && len(s.Ports) > 0 {
+			all = append(all, SharedPort(s.Name, *n, s.Ports[0].Host))
+		}
+	}
+	return append(all, managerWarnings(plan)...)
+}
+
+// SharedPort says why the replicas of a service cannot run on a single engine.
+func SharedPort(service string, replicas, port int) string {
+	return fmt.Sprintf("container %q: its %d replicas cannot all publish port %d of a single engine; deploy it on a swarm or on Kubernetes, "+
+		"or set nodes.%s.ports: [] or nodes.%s.deploy.replicas: 1 in toskose.yml", service, replicas, port, service, service)
+}
+
+// managerWarnings lists problems of the manager's address on a single engine.
+func managerWarnings(plan *packager.Plan) []string {
 	bind := plan.Config.Manager.Bind
 	if !plan.TLS() && !config.IsLoopback(bind) {
 		return []string{fmt.Sprintf("manager.bind: passwords reach port %d of %s in the clear; package with --tls", plan.Manager().UnitPort, bind)}

@@ -60,6 +60,7 @@ type Published struct {
 	Protocol string // tcp or udp
 	Mode     string // in a Swarm: ingress or host
 	At       string // the address of a single engine; empty: all
+	Replicas int    // of the service; 0: the default
 }
 
 // ReadPublished returns the ports of the host that the application in an output folder publishes, by one of its Compose files.
@@ -78,13 +79,16 @@ func ReadPublished(dir, file string) ([]Published, error) {
 	var all []Published
 	for i := 0; i+1 < len(f.Services.Content); i += 2 { // in the file's order
 		var s struct {
-			Ports []port `yaml:"ports"`
+			Ports  []port `yaml:"ports"`
+			Deploy struct {
+				Replicas int `yaml:"replicas"`
+			} `yaml:"deploy"`
 		}
 		if err := f.Services.Content[i+1].Decode(&s); err != nil {
 			return nil, fmt.Errorf("cannot read %q: %w", path, err)
 		}
 		for _, p := range s.Ports {
-			all = append(all, Published{f.Services.Content[i].Value, p.Published, p.Protocol, p.Mode, p.bind})
+			all = append(all, Published{f.Services.Content[i].Value, p.Published, p.Protocol, p.Mode, p.bind, s.Deploy.Replicas})
 		}
 	}
 	return all, nil

@@ -145,6 +145,13 @@ func (d *decoder) checkAllowed(paths []string) {
 	}
 }
 
+// owns reports whether a name begins with a component or container of the application.
+func (t *Target) owns(name string) bool {
+	owner, _, _ := strings.Cut(name, ".")
+	_, isComponent := t.Components[owner]
+	return isComponent || slices.ContainsFunc(t.Nodes, func(n TargetNode) bool { return n.Name == owner })
+}
+
 // checkSecrets reports names that are neither an input nor a variable.
 func (d *decoder) checkSecrets(secrets []string, target *Target) {
 	if target == nil {
@@ -156,6 +163,8 @@ func (d *decoder) checkSecrets(secrets []string, target *Target) {
 		case d.bad[path]:
 		case slices.Contains(secrets[:i], name):
 			d.reportAt(path, "%q is listed twice", name)
+		case !slices.Contains(target.Values, name) && didYouMean(name, target.Values) == "" && target.owns(name):
+			d.reportAt(path, "%q has no value: give the application's inputs theirs with -i NAME=VALUE or --inputs FILE, or check the name", name)
 		case !slices.Contains(target.Values, name):
 			d.reportAt(path, "%q is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application%s", name, didYouMean(name, target.Values))
 		}

@@ -73,6 +73,9 @@ type Container struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
 	} `json:"env"`
+	Mounts []struct {
+		Path string `json:"mountPath"`
+	} `json:"volumeMounts"`
 	Readiness *struct{} `json:"readinessProbe"`
 }
 

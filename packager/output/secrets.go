@@ -197,7 +197,15 @@ func CertificateFile(dir string) string {
 }
 
 // ManagerPassword reads the manager's password.
-func ManagerPassword(dir string) (string, error) { return PasswordIn(ManagerPasswordFile(dir)) }
+func ManagerPassword(dir string) (string, error) {
+	password, err := PasswordIn(ManagerPasswordFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		secrets := filepath.Join(dir, SecretsDir)
+		return "", fmt.Errorf("%w; if the application runs, its containers still have its secrets: on a single engine, `docker cp CONTAINER:/run/secrets/. %s` "+
+			"gets them back from each container (docs/troubleshooting.md has the steps)", err, secrets)
+	}
+	return password, err
+}
 
 // ManagerPasswordFile returns the path of the manager's password in an output folder.
 func ManagerPasswordFile(dir string) string {

@@ -24,11 +24,11 @@ import (
 
 const (
 	pairs   = 1000            // requests to the unit and to the manager, alternating
-	callers = 32              // at the same time
-	rush    = 5 * time.Second // how long they ask
+	callers = 32              // concurrent
+	rush    = 5 * time.Second // how long they send requests
 )
 
-// atLeast prints a measurement that should not be below its goal.
+// atLeast prints a measurement and its goal, a minimum.
 func (b *bench) atLeast(what string, got, goal float64, unit string) {
 	verdict := "ok"
 	if got < goal {
@@ -37,7 +37,7 @@ func (b *bench) atLeast(what string, got, goal float64, unit string) {
 	fmt.Printf("%-52s %10.2f %-4s (goal at least %g) %s\n", what, got, unit, goal, verdict)
 }
 
-// door is a manager with its API on a port, with units that accept requests, too.
+// door is a manager that serves its API on a port, and its units, which accept requests, too.
 type door struct {
 	units  *fleet
 	url    string
@@ -139,7 +139,7 @@ func (b *bench) added(ctx context.Context, what string, direct, through func(ctx
 		if err := through(ctx, n); err != nil {
 			return fmt.Errorf("%s by the manager: %w", what, err)
 		}
-		if n >= 20 { // until then connections are made
+		if n >= 20 { // the first requests open connections
 			alone, both = append(alone, half.Sub(begun)), append(both, time.Since(half))
 		}
 	}
@@ -192,7 +192,7 @@ func (b *bench) rate(ctx context.Context, what string, callers int, goal float64
 // node returns the number of the node that a caller reads.
 func (d door) node(caller int) int { return caller % ((len(d.units.addrs) + perNode - 1) / perNode) }
 
-// operate runs an operation of a component of a unit by the manager, and waits for it.
+// operate runs an operation of a component through the manager, and waits for it.
 func (d door) operate(ctx context.Context, unit, component, n int) error {
 	node := unit / perNode
 	return d.ask(ctx, http.MethodPost, fmt.Sprintf("node/n%d/%s/%s?replica=%s", node, name(node, component), []string{"create", "delete"}[n%2], d.units.addrs[unit]))

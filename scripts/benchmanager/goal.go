@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	containers = 100 // of the application with a goal; each has components
-	chained    = 25  // containers of which each connects to the one before
+	containers = 100 // of the application; each has components
+	chained    = 25  // length of a chain of containers, each connected to the previous one
 )
 
-// staged is the protocol of components with a goal: they are usable after two operations, the
-// second of which requires capabilities of other usable components.
+// staged is the protocol of components with a goal: they are usable after two operations. The
+// second one requires capabilities of other usable components.
 var staged = protocol.Protocol{
 	Initial: "deleted",
 	States: []protocol.State{
@@ -89,11 +89,11 @@ func (b *bench) reachGoal(binary string, each time.Duration) error {
 	took, longest := last.Sub(begun), critical(app, runs)
 	b.row(fmt.Sprintf("a goal over %d components: time / longest chain", components*containers), float64(took)/float64(longest), 1.1, "")
 	b.row("the longest chain of operations", longest.Seconds(), 0, "s")
-	b.row("processor time of the manager meanwhile", milliseconds(after-before), 0, "ms")
+	b.row("processor time of the manager during that time", milliseconds(after-before), 0, "ms")
 	return nil
 }
 
-// watch returns a channel of the executions that end.
+// watch returns a channel of ended executions.
 func watch(ctx context.Context, m *manager.App) <-chan wire.Execution {
 	ended := make(chan wire.Execution, 100)
 	next := m.Events("")
@@ -124,7 +124,7 @@ func critical(app *spec.Application, runs map[string]wire.Execution) (longest ti
 		return x.Ended.Sub(x.Started)
 	}
 	usable := map[string]time.Duration{}
-	for i := range app.Components { // a component's targets come before it
+	for i := range app.Components { // components are sorted: the targets of a component precede it
 		c := &app.Components[i]
 		at := took(c.Name, "create")
 		for _, other := range c.Connections {
@@ -136,8 +136,8 @@ func critical(app *spec.Application, runs map[string]wire.Execution) (longest ti
 	return longest
 }
 
-// chains is an application in which each component connects to one of the container
-// before, but for the first of each chain.
+// chains is an application in which each component, except the first of each chain, connects to
+// a component of the previous container.
 func chains() *spec.Application {
 	app := &spec.Application{Name: "chains"}
 	for node := range containers {
@@ -165,7 +165,7 @@ type single struct {
 	app   *manager.App
 }
 
-// mortal is the protocol of a component that runs.
+// mortal is the protocol of a component that can be stopped and running.
 var mortal = protocol.Protocol{
 	Initial: "stopped",
 	States:  []protocol.State{{Name: "stopped"}, {Name: "running", Offers: []string{protocol.Endpoint}}},
@@ -176,7 +176,7 @@ var mortal = protocol.Protocol{
 }
 
 // runSingle runs a manager and a unit with one component; program is its start operation. A start
-// that runs for stable is successful.
+// counts as successful after the duration stable.
 func runSingle(dir, binary string, stable time.Duration, program func(dir string) string) (*single, error) {
 	s := &single{units: &fleet{dir: dir, perNode: 1, configuration: func(dir string, addr netip.AddrPort, _ int) string {
 		return server(dir, addr) + program(dir) + component("n0c0", mortal, "start")
@@ -204,7 +204,7 @@ func runSingle(dir, binary string, stable time.Duration, program func(dir string
 	return s, nil
 }
 
-// keepUp is runSingle of a component that a goal keeps up, and whose start is a command.
+// keepUp is runSingle for a component that a goal keeps running and that command starts.
 func keepUp(dir, binary string, stable time.Duration, command string) (*single, error) {
 	s, err := runSingle(dir, binary, stable, func(string) string { return program("n0c0", "start", command) })
 	if err != nil {
@@ -224,8 +224,8 @@ func (s *single) stop() {
 	s.units.stop()
 }
 
-// crashLoop is the processor time of manager and unit while a component dies at every
-// start.
+// crashLoop measures the processor time of the manager and the unit while a component exits after
+// every start.
 func (b *bench) crashLoop(binary string, d time.Duration) error {
 	s, err := keepUp(b.dir, binary, 0, "/bin/false")
 	if err != nil {
@@ -242,7 +242,7 @@ func (b *bench) crashLoop(binary string, d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	b.row(fmt.Sprintf("processor time of manager and unit in %v of a crash loop", d), 100*float64(after-before)/float64(d), 1, "%")
+	b.row(fmt.Sprintf("manager and unit, processor time in %v of a crash loop", d), 100*float64(after-before)/float64(d), 1, "%")
 	return nil
 }
 

@@ -28,11 +28,11 @@ type printer struct {
 	pipe *os.File
 }
 
-// all is the path of all that it prints.
+// all is the path of its complete output.
 const all = "/api/v1/logs?follow=true"
 
-// readLogs measures how soon a printed line reaches a client that follows the log, and how many
-// clients may read a large log at once.
+// readLogs measures the delay until a printed line reaches a client that follows the log, and how many
+// clients can read a large log at the same time.
 func (b *bench) readLogs(binary string, megabytes int) error {
 	p, err := b.print(binary)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *printer) start(pipe string) error {
 		return err
 	}
 	var err error
-	if p.pipe, err = os.OpenFile(pipe, os.O_RDWR, 0); err != nil { // so that it never ends
+	if p.pipe, err = os.OpenFile(pipe, os.O_RDWR, 0); err != nil { // opened for reading and writing, so that it has no end
 		return err
 	}
 	x, err := p.app.Start(context.Background(), rest.RunRequest{Node: "n0", Component: "n0c0", Operation: "start", By: "bench"})
@@ -150,14 +150,14 @@ func (b *bench) lineDelay(ctx context.Context, p *printer, beside int) error {
 	}
 	what := "a line from a process to a follower of its log"
 	if beside > 0 {
-		what = fmt.Sprintf("the same beside %d other followers", beside)
+		what = fmt.Sprintf("the same with %d other followers", beside)
 	}
 	b.row(what+", median", milliseconds(median(delays)), 20, "ms")
 	b.row(what+", 99 %", milliseconds(delays[len(delays)*99/100]), 0, "ms")
 	return nil
 }
 
-// manyFollow makes many clients read a complete log at once, while another reads nothing of it.
+// manyFollow makes many clients read a complete log at the same time, while another client stalls.
 func (b *bench) manyFollow(ctx context.Context, p *printer, megabytes int) error {
 	wanted := megabytes << 20 / lineBytes
 	go func() {
@@ -177,7 +177,7 @@ func (b *bench) manyFollow(ctx context.Context, p *printer, megabytes int) error
 			return n < wanted
 		})
 	}
-	if err := count(func(int) {}); err != nil { // until all is written
+	if err := count(func(int) {}); err != nil { // until the log is complete
 		return err
 	}
 	stalled := make(chan struct{})
@@ -202,7 +202,7 @@ func (b *bench) manyFollow(ctx context.Context, p *printer, megabytes int) error
 	}
 	half := median(took)
 	b.row(fmt.Sprintf("%d followers of %d MB each, one more that stalls", followers, megabytes), whole.Seconds(), 0, "s")
-	b.row("lines to them", float64(followers*wanted)/whole.Seconds()/1e6, 0, "M/s")
-	b.row("the slowest of them / the median", float64(took[len(took)-1])/float64(half), 1.5, "")
-	return b.resident("VmHWM", "the most resident memory, of them and the manager", 0)
+	b.row("lines sent to the followers", float64(followers*wanted)/whole.Seconds()/1e6, 0, "M/s")
+	b.row("the slowest follower / the median", float64(took[len(took)-1])/float64(half), 1.5, "")
+	return b.resident("VmHWM", "peak resident memory of the followers and the manager", 0)
 }

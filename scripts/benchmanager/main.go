@@ -21,10 +21,10 @@ import (
 
 func main() {
 	binary := flag.String("unit", "bin/toskose-unit", "the unit")
-	count := flag.Int("units", 1000, "how many units")
-	idle := flag.Duration("idle", time.Minute, "how long to do nothing, and how long to crash again and again")
-	each := flag.Duration("operation", time.Second, "how long each operation to a goal takes")
-	log := flag.Int("log", 100, "how many megabytes each of many followers reads")
+	count := flag.Int("units", 1000, "number of units")
+	idle := flag.Duration("idle", time.Minute, "duration of the measurements of an idle manager and of a crash loop")
+	each := flag.Duration("operation", time.Second, "duration of each operation on the way to a goal")
+	log := flag.Int("log", 100, "number of megabytes that each of many followers reads")
 	only := flag.String("only", "", "only `WHAT`: many, goal, restarts, crashes, tasks, logs or requests")
 	flag.Parse()
 	missed, err := run(*binary, *only, *count, *log, *idle, *each)

@@ -17,7 +17,7 @@ import (
 	"github.com/toskose/toskose/spec/protocol"
 )
 
-// many measures a manager with many units, over which it keeps a goal.
+// many measures a manager that maintains a goal with many units.
 func (b *bench) many(binary string, count int, idle time.Duration) error {
 	b.units = &fleet{dir: b.dir, perNode: perNode, configuration: configuration}
 	defer b.units.stop()
@@ -43,11 +43,11 @@ func (b *bench) begin() error {
 	if err != nil {
 		return err
 	}
-	b.row("from the manager's start until all is known", milliseconds(took), 1000, "ms")
+	b.row("manager start until all units are known", milliseconds(took), 1000, "ms")
 	return nil
 }
 
-// start starts a manager, and returns how long it took until it knew all.
+// start starts a manager, and returns how long it took until it knew all units.
 func (b *bench) start() (time.Duration, error) {
 	app := model(len(b.units.addrs))
 	begun := time.Now()
@@ -66,8 +66,8 @@ func (b *bench) start() (time.Duration, error) {
 	return took, nil
 }
 
-// keepGoal sets a goal for all components but the first of each unit, which the
-// measurements move, and waits until all units keep it.
+// keepGoal sets a goal for all components except the first of each unit, which the
+// measurements operate, and waits until all units store it.
 func (b *bench) keepGoal() error {
 	states := map[string]string{}
 	for _, c := range b.app.App(context.Background(), manager.StatesOnly).Components {
@@ -83,11 +83,11 @@ func (b *bench) keepGoal() error {
 	if err := b.reached(); err != nil {
 		return err
 	}
-	b.row("until all units keep a goal", milliseconds(time.Since(begun)), 0, "ms")
+	b.row("until all units store a goal", milliseconds(time.Since(begun)), 0, "ms")
 	return nil
 }
 
-// reached waits until the goal is reached, and all units keep it.
+// reached waits until the goal is reached and all units store it.
 func (b *bench) reached() error {
 	var g rest.Goal
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
@@ -95,10 +95,10 @@ func (b *bench) reached() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the goal is not reached: %d of %d, %d units lack it", g.Reached, g.Wanted, len(g.Lacking))
+	return fmt.Errorf("the goal is not reached: %d of %d, %d units do not store it", g.Reached, g.Wanted, len(g.Lacking))
 }
 
-// beginAgain replaces the manager by another, which finds the goal with the units.
+// beginAgain replaces the manager with a new one, which reads the goal from the units.
 func (b *bench) beginAgain() error {
 	b.app.Close()
 	begun := time.Now()
@@ -106,21 +106,21 @@ func (b *bench) beginAgain() error {
 	if err != nil {
 		return err
 	}
-	b.row("the same of a manager that finds a goal", milliseconds(took), 1000, "ms")
+	b.row("the same, if the units store a goal", milliseconds(took), 1000, "ms")
 	if err := b.reached(); err != nil {
 		return err
 	}
-	b.row("until it has read the goal of all and acts", milliseconds(time.Since(begun)), 0, "ms")
+	b.row("until it has read all stored goals and acts on them", milliseconds(time.Since(begun)), 0, "ms")
 	return nil
 }
 
-// memory measures the memory of this process: the manager's and a little more.
+// memory measures the memory of this process, most of which the manager uses.
 func (b *bench) memory() error {
 	debug.FreeOSMemory()
 	return b.resident("VmRSS", "resident memory", 150)
 }
 
-// states is all of them, unchanged and right after one has changed.
+// states measures the retrieval of all states, unchanged and right after a change.
 func (b *bench) states() error {
 	return b.shown("all states", func() error {
 		b.app.App(context.Background(), manager.StatesOnly)
@@ -151,11 +151,11 @@ func (b *bench) shown(what string, show func() error) error {
 		}
 	}
 	b.row(what+", median", milliseconds(median(quiet)), 5, "ms")
-	b.row(what+" after one has changed, median", milliseconds(median(changed)), 5, "ms")
+	b.row(what+" after a change, median", milliseconds(median(changed)), 5, "ms")
 	return nil
 }
 
-// operate runs an operation that moves the first component of a unit.
+// operate runs an operation of the first component of a unit, which changes its state.
 func (b *bench) operate(unit, turn int) error {
 	ctx := context.Background()
 	x, err := b.app.Start(ctx, rest.RunRequest{
@@ -171,7 +171,7 @@ func (b *bench) operate(unit, turn int) error {
 	return x.Err()
 }
 
-// overHTTP measures the API as its clients use it: all states, and events.
+// overHTTP measures requests over HTTP for all states and for events.
 func (b *bench) overHTTP() error {
 	api, err := serve(b.app)
 	if err != nil {
@@ -184,12 +184,12 @@ func (b *bench) overHTTP() error {
 		return err
 	})
 	if err == nil && !json.Valid(text) {
-		err = errors.New("GET /api/v1/app is answered with no JSON")
+		err = errors.New("the response to GET /api/v1/app is not JSON")
 	}
 	if err != nil {
 		return err
 	}
-	b.row("of an answer", float64(len(text))/(1<<20), 0, "MB")
+	b.row("size of the response", float64(len(text))/(1<<20), 0, "MB")
 	return b.events(api)
 }
 
@@ -209,7 +209,7 @@ func (b *bench) events(api served) error {
 				return true
 			}
 			var e manager.Event
-			_ = json.Unmarshal(data, &e) // otherwise it is far too late
+			_ = json.Unmarshal(data, &e) // an undecoded event counts as a very long delay
 			delays = append(delays, time.Since(e.Time))
 			return len(delays) < wanted
 		})
@@ -247,7 +247,7 @@ func (b *bench) idle(d time.Duration) error {
 	if err != nil {
 		return err
 	}
-	b.row(fmt.Sprintf("processor time of %v without any change", d), 100*float64(after-before)/float64(d), 1, "%")
+	b.row(fmt.Sprintf("processor time in %v without changes", d), 100*float64(after-before)/float64(d), 1, "%")
 	return nil
 }
 

@@ -21,7 +21,7 @@ const (
 // phoenix is a program that a supervisor restarts. Each start appends its process id to a file.
 type phoenix struct {
 	file string
-	pid  func(inside int) (int, error) // of the process outside, that is killed
+	pid  func(inside int) (int, error) // the process to kill, by its PID in the container
 }
 
 // command returns the command to run; its own overhead is the start of a shell and one write.
@@ -29,7 +29,7 @@ func (p phoenix) command() string {
 	return fmt.Sprintf("/bin/sh -c 'echo $$ >> %s; exec sleep 1000'", p.file)
 }
 
-// starts returns how often it was started, and its last process.
+// starts returns how often it was started, and its latest process id.
 func (p phoenix) starts() (n, pid int) {
 	text, _ := os.ReadFile(p.file)
 	lines := strings.Fields(string(text))
@@ -39,18 +39,18 @@ func (p phoenix) starts() (n, pid int) {
 	return len(lines), pid
 }
 
-// await waits for its start with a number.
+// await waits for the start with the given number.
 func (p phoenix) await(n int) (pid int, err error) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Microsecond) {
 		if have, pid := p.starts(); have >= n {
 			return p.pid(pid)
 		}
 	}
-	return 0, errors.New("it is not started again")
+	return 0, errors.New("it is not restarted")
 }
 
-// revive kills it again and again, and returns how long it takes until it is back. Each
-// time it lives long enough for that to count as a success.
+// revive kills it repeatedly, and returns how long each restart takes. It kills the program only after
+// it has run long enough for the start to count as successful.
 func (p phoenix) revive(life time.Duration) ([]time.Duration, error) {
 	pid, err := p.await(1)
 	var all []time.Duration
@@ -67,8 +67,8 @@ func (p phoenix) revive(life time.Duration) ([]time.Duration, error) {
 
 func itself(pid int) (int, error) { return pid, nil }
 
-// restarts is how long it takes until a component that dies is started again, by the
-// goal and by others.
+// restarts measures how long it takes until an exited component is restarted, by the goal and by other
+// supervisors.
 func (b *bench) restarts(binary string) error {
 	own := phoenix{file: filepath.Join(b.dir, "own"), pid: itself}
 	var alone []time.Duration
@@ -87,7 +87,7 @@ func (b *bench) restarts(binary string) error {
 		}
 	}
 	time0 := milliseconds(median(alone))
-	b.row("a start of the component, by itself, median", time0, 0, "ms")
+	b.row("a start of the component without a supervisor, median", time0, 0, "ms")
 	for _, rival := range []struct {
 		name string
 		goal float64
@@ -99,10 +99,10 @@ func (b *bench) restarts(binary string) error {
 	} {
 		took, err := rival.run(binary)
 		if err != nil {
-			b.lacks("started again by "+rival.name, err)
+			b.lacks("restarted by "+rival.name, err)
 			continue
 		}
-		b.row(fmt.Sprintf("started again by %s, median", rival.name), milliseconds(median(took)), rival.goal, "ms")
+		b.row(fmt.Sprintf("restarted by %s, median", rival.name), milliseconds(median(took)), rival.goal, "ms")
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (b *bench) bySupervisord(string) ([]time.Duration, error) {
 }
 
 // byEngine measures a container. Its image is empty, and the shell's folders are mounted from this
-// machine, so that no image has to be pulled.
+// machine, so it does not pull an image.
 func (b *bench) byEngine(string) ([]time.Duration, error) {
 	p := phoenix{file: filepath.Join(b.dir, "engine"), pid: func(int) (int, error) {
 		text, err := docker("inspect", "-f", "{{.State.Pid}}", image)

@@ -30,7 +30,7 @@ func serve(m *manager.App) (served, error) {
 	return served{httptest.NewServer(handler)}, nil
 }
 
-// ask returns the answer to a GET, if it is one of success.
+// ask returns the response to a GET, or an error if it is not successful.
 func (s served) ask(ctx context.Context, path string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+path, http.NoBody)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s served) ask(ctx context.Context, path string) (*http.Response, error) {
 	answer, err := http.DefaultClient.Do(r)
 	if err == nil && answer.StatusCode != http.StatusOK {
 		answer.Body.Close()
-		err = fmt.Errorf("GET %s is answered with %s", path, answer.Status)
+		err = fmt.Errorf("GET %s returned %s", path, answer.Status)
 	}
 	return answer, err
 }
@@ -82,5 +82,5 @@ func (s served) follow(ctx context.Context, path string, each func(kind, data []
 			}
 		}
 	}
-	return fmt.Errorf("the answer to GET %s ended", path)
+	return fmt.Errorf("the response to GET %s ended", path)
 }

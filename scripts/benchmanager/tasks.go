@@ -19,25 +19,25 @@ import (
 
 const (
 	indexes = 32 // of a Task
-	abreast = 8  // that run at a time
+	abreast = 8  // parallelism
 )
 
-// tasks measures an empty Task, on one unit and on as many units as run at a time, and a
-// Kubernetes Job with the same numbers.
+// tasks measures an empty Task, on one unit and on as many units as its parallelism, and a Kubernetes
+// Job with the same completions and parallelism.
 func (b *bench) tasks(binary string) error {
 	for _, replicas := range []int{1, abreast} {
 		took, err := runTask(b.dir, binary, replicas)
 		if err != nil {
 			return err
 		}
-		b.row(fmt.Sprintf("a Task of %d indexes of nothing, %d at a time", indexes, replicas), milliseconds(took), 0, "ms")
+		b.row(fmt.Sprintf("an empty Task of %d indexes, %d at a time", indexes, replicas), milliseconds(took), 0, "ms")
 	}
 	took, err := runJob()
 	if err != nil {
-		b.lacks(fmt.Sprintf("a Job of Kubernetes of %d, %d at a time", indexes, abreast), err)
+		b.lacks(fmt.Sprintf("a Kubernetes Job of %d indexes, %d at a time", indexes, abreast), err)
 		return nil
 	}
-	b.row(fmt.Sprintf("a Job of Kubernetes of %d, %d at a time", indexes, abreast), milliseconds(took), 0, "ms")
+	b.row(fmt.Sprintf("a Kubernetes Job of %d indexes, %d at a time", indexes, abreast), milliseconds(took), 0, "ms")
 	return nil
 }
 
@@ -68,7 +68,7 @@ func runTask(dir, binary string, replicas int) (time.Duration, error) {
 	defer m.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	for len(m.Goal().Lacking) > 0 || !m.Goal().Acting { // until it knows the units
+	for len(m.Goal().Lacking) > 0 || !m.Goal().Acting { // until the manager knows the units
 		if ctx.Err() != nil {
 			return 0, ctx.Err()
 		}
@@ -87,12 +87,12 @@ func runTask(dir, binary string, replicas int) (time.Duration, error) {
 	return time.Since(begun), nil
 }
 
-// runJob runs a Job on the cluster that kubectl is set to, from `kubectl apply` to its end. Its
-// nodes have the image that TOSKOSE_JOB_IMAGE names, with /bin/true in it.
+// runJob measures a Job on the current cluster of kubectl, from `kubectl apply` to its completion. The cluster's
+// nodes must have the image in TOSKOSE_JOB_IMAGE, which must contain /bin/true.
 func runJob() (time.Duration, error) {
 	image := os.Getenv("TOSKOSE_JOB_IMAGE")
 	if image == "" {
-		return 0, fmt.Errorf("TOSKOSE_JOB_IMAGE does not name an image that the nodes of kubectl's cluster have")
+		return 0, fmt.Errorf("TOSKOSE_JOB_IMAGE is not an image on the nodes of kubectl's cluster")
 	}
 	const name = "toskose-bench-job"
 	manifest := fmt.Sprintf(`apiVersion: batch/v1

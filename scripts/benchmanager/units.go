@@ -47,7 +47,7 @@ func (f *fleet) Replicas(_ context.Context, alias string, _ int) ([]netip.AddrPo
 // Clients reports that all units are ready.
 func (f *fleet) Clients(context.Context, string) ([]netip.Addr, bool, error) { return nil, true, nil }
 
-// Running returns no addresses: there are no standalone containers.
+// Running returns nil: the application does not have standalone containers.
 func (f *fleet) Running(context.Context, string, []int) ([]netip.Addr, error) {
 	return nil, discovery.ErrNone
 }
@@ -106,7 +106,7 @@ func (f *fleet) stop() {
 
 func name(node, n int) string { return fmt.Sprintf("n%dc%d", node, n) }
 
-// server is the part of a configuration that is a unit's own.
+// server is the part of a configuration that differs between units.
 func server(dir string, addr netip.AddrPort) string {
 	return fmt.Sprintf("[supervisord]\nnodaemon=true\nlogfile=%[1]s/unit.log\npidfile=%[1]s/unit.pid\ntoskose_journal=%[1]s/journal\ntoskose_documents=%[1]s/documents\n"+
 		"[inet_http_server]\nport=%[2]s\nusername=%[3]s\ntoskose_auth=required\n", dir, addr, user)
@@ -119,11 +119,11 @@ func program(component, operation, command string) string {
 		component, operation, command, protocol.Operation{Name: operation}.Kind())
 }
 
-// component is one with operations that are programs.
+// component is the configuration of a component whose operations are programs.
 func component(name string, p protocol.Protocol, operations ...string) string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // a protocol can be encoded
+		panic(err) // protocols can always be encoded
 	}
 	for i := range operations {
 		operations[i] = name + "." + operations[i]

@@ -13,7 +13,7 @@ import (
 // goarch returns the architecture that images are built for without an engine.
 func goarch() string { return runtime.GOARCH }
 
-// archive writes a zip.
+// archive writes a zip archive.
 func archive(path string, fill func(*zip.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -33,7 +33,7 @@ func add(zw *zip.Writer, name string, r io.Reader) error {
 	return err
 }
 
-// addTree adds all files of a folder, changed.
+// addTree adds all files of a folder, with changed contents.
 func addTree(zw *zip.Writer, from fs.FS, change func(name string, data []byte) []byte) error {
 	return fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

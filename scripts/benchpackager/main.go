@@ -1,7 +1,7 @@
-// Command benchpackager measures how fast toskose packages: Thinking's
-// manifests and contexts, its images, a wide archive and a large one. It prints a table, each line with its goal, and
-// exits with 1 where one is missed. What needs an engine is left out, and said,
-// where there is none with the base image.
+// Command benchpackager measures how long toskose takes to package Thinking's manifests and contexts, its
+// images, an archive with many nodes, and an archive with large files. It prints a table of results and goals, and exits
+// with 1 if a goal is missed. Measurements that need an engine with the base image are skipped, with a message, if there
+// is none.
 //
 //	go run ./scripts/benchpackager [-runs N] [-only TEXT] [-toskose FILE]
 package main
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// bench is a folder to work in and the program that is measured.
+// bench is the measured program and its working folder.
 type bench struct {
 	dir     string
 	toskose string
@@ -38,10 +38,10 @@ type bench struct {
 	missed  bool
 }
 
-// measure is a line of the table. It gives how long each run took.
+// measure is a line of the table. Its function returns the duration of each run.
 type measure struct {
 	name   string
-	engine bool // it needs one
+	engine bool // it needs an engine
 	take   func(ctx context.Context, b *bench) (result, error)
 }
 
@@ -49,15 +49,15 @@ type measure struct {
 type result struct {
 	took   []time.Duration
 	goal   time.Duration // 0: none
-	memory int64         // the most of a run, in bytes
+	memory int64         // maximum of all runs, in bytes
 	limit  int64         // of memory; 0: none
 	note   string
 }
 
 func run(ctx context.Context) error {
-	runs := flag.Int("runs", 5, "how often the short measurements are repeated")
-	only := flag.String("only", "", "take only the measurements whose name has this in it")
-	binary := flag.String("toskose", "bin/toskose", "the program to measure, with the unit and the manager beside it")
+	runs := flag.Int("runs", 5, "number of repetitions of short measurements")
+	only := flag.String("only", "", "run only measurements whose names contain `TEXT`")
+	binary := flag.String("toskose", "bin/toskose", "the program to measure, with the unit and the manager in the same folder")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "benchpackager-")
 	if err != nil {
@@ -78,7 +78,7 @@ func run(ctx context.Context) error {
 		case !strings.Contains(m.name, *only):
 			continue
 		case m.engine && !engine:
-			fmt.Printf("%-58s left out: no engine with %s\n", m.name, base)
+			fmt.Printf("%-58s skipped: no engine with %s\n", m.name, base)
 			continue
 		}
 		r, err := m.take(ctx, b)
@@ -134,7 +134,7 @@ func (b *bench) pack(ctx context.Context, archive string, args ...string) (time.
 	return took, usage.Maxrss * 1024, nil
 }
 
-// repeat packages an archive again and again, each time from the same start.
+// repeat packages an archive repeatedly, each time from the same initial state.
 func (b *bench) repeat(ctx context.Context, before func(context.Context) error, archive string, args ...string) (result, error) {
 	var r result
 	for range b.runs {

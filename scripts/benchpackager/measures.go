@@ -25,7 +25,7 @@ import (
 // affected.
 const app = "benchpackager"
 
-// images are Thinking's, by their nodes.
+// images are Thinking's images by node.
 var images = map[string]string{
 	"backend": app + "-backend-toskosed:latest", "frontend": app + "-frontend-toskosed:latest", "manager": app + "-manager:latest",
 }
@@ -109,7 +109,7 @@ func growth(ctx context.Context) (string, error) {
 		}
 		said = append(said, fmt.Sprintf("%s %s", node, megabytes(n-from)))
 	}
-	return fmt.Sprintf("more than %s, which has %s: %s", base, megabytes(from), strings.Join(said, ", ")), nil
+	return fmt.Sprintf("size in addition to %s (%s): %s", base, megabytes(from), strings.Join(said, ", ")), nil
 }
 
 func (b *bench) thinking() string   { return filepath.Join(b.dir, "thinking.csar") }
@@ -123,7 +123,7 @@ const (
 	largeSize  = 512 << 20
 )
 
-// prepare makes the archives, and a base that needs no engine.
+// prepare creates the archives, and a base image that does not need an engine.
 func (b *bench) prepare() error {
 	path, err := layout.Write(b.baseLayout(), empty.Index)
 	if err != nil {
@@ -139,7 +139,7 @@ func (b *bench) prepare() error {
 	return errors.Join(b.makeThinking(), b.makeArchive(b.wide(), wideNodes, 0), b.makeArchive(b.large(), 1, largeFiles))
 }
 
-// makeThinking is Thinking under another name.
+// makeThinking creates an archive of Thinking with another application name.
 func (b *bench) makeThinking() error {
 	return archive(b.thinking(), func(zw *zip.Writer) error {
 		return addTree(zw, os.DirFS("examples/thinking"), func(name string, data []byte) []byte {
@@ -152,7 +152,7 @@ func (b *bench) makeThinking() error {
 }
 
 // makeArchive writes an archive with a number of containers, each with a component, and a number
-// of large files beside its script.
+// of large files in addition to its script.
 func (b *bench) makeArchive(path string, nodes, files int) error {
 	return archive(path, func(zw *zip.Writer) error {
 		if err := add(zw, "app.yaml", strings.NewReader(topology(nodes))); err != nil {

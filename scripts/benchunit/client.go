@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// call makes an XML-RPC call and gives the text of its answer. Arguments are
-// strings and booleans.
+// call makes an XML-RPC call and returns the text of the response. Arguments are strings and
+// booleans.
 func (p *process) call(method string, args ...any) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<?xml version="1.0"?><methodCall><methodName>%s</methodName><params>`, method)
@@ -71,5 +71,5 @@ func (p *process) pollState(name, state string, pause time.Duration) error {
 		}
 		time.Sleep(pause)
 	}
-	return fmt.Errorf("%s never was %s", name, state)
+	return fmt.Errorf("%s did not reach the state %s", name, state)
 }

@@ -15,21 +15,21 @@ import (
 	"time"
 )
 
-// patience is how long anything may take: supervisord starts 1,000 programs in
-// half a minute, and in more than one where the machine has other work.
+// patience is the time limit of all steps: supervisord takes half a minute to start 1,000 programs, and more
+// than a minute on a busy machine.
 const patience = 3 * time.Minute
 
-// contender is a program that is measured.
+// contender is a measured program.
 type contender struct {
 	name   string
 	path   string
 	flags  []string
-	files  []string // counted as its size
-	speaks bool     // Supervisor's XML-RPC; else it only runs a command
-	joins  bool     // it joins an application by its environment, in the place of supervisord
+	files  []string // whose sizes count as its size
+	speaks bool     // it serves Supervisor's XML-RPC; otherwise it only runs a command
+	joins  bool     // it replaces supervisord in an attached container: it joins an application by its environment
 }
 
-// process is a contender that runs.
+// process is a running contender.
 type process struct {
 	dir    string
 	cmd    *exec.Cmd
@@ -38,8 +38,8 @@ type process struct {
 	client *http.Client
 }
 
-// start runs a contender with the sections of programs; %DIR% in them is its
-// folder. As PID 1 it sees the processes of its namespace only, as in a container.
+// start runs a contender with sections of programs; %DIR% in them is replaced by its folder. As PID 1 it only
+// sees the processes of its namespace, as in a container.
 func (c contender) start(dir, sections string, asInit bool) (*process, error) {
 	dir, err := os.MkdirTemp(dir, c.name)
 	if err != nil {
@@ -99,7 +99,7 @@ file=%DIR%/socket
 supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 `
 
-// becomeInit shows this namespace's processes in /proc and becomes a contender.
+// becomeInit mounts this namespace's /proc and executes a contender.
 func becomeInit() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot make mounts private: %w", err)
@@ -113,7 +113,7 @@ func becomeInit() error {
 	return syscall.Exec(os.Args[1], os.Args[1:], os.Environ())
 }
 
-// answers waits for the first answer.
+// answers waits for the first response.
 func (p *process) answers() error {
 	for deadline := time.Now().Add(patience); ; {
 		_, err := p.call("supervisor.getState")
@@ -153,7 +153,7 @@ func (p *process) close() {
 	_ = os.RemoveAll(p.dir)
 }
 
-// resident is the process's resident memory in bytes.
+// resident returns the resident memory of the process in bytes.
 func (p *process) resident() (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -165,10 +165,10 @@ func (p *process) resident() (float64, error) {
 			return float64(kilobytes) * 1024, err
 		}
 	}
-	return 0, fmt.Errorf("process %d shows no resident memory", p.cmd.Process.Pid)
+	return 0, fmt.Errorf("cannot find the resident memory of process %d", p.cmd.Process.Pid)
 }
 
-// tick is the least processor time that is told apart.
+// tick is the resolution of processor times.
 const tick = time.Microsecond
 
 // processorTime returns the processor time of the contender's threads, without its children.
@@ -181,7 +181,7 @@ func (p *process) processorTime() (time.Duration, error) {
 	for _, thread := range threads {
 		text, err := os.ReadFile(thread)
 		if err != nil {
-			continue // it has ended
+			continue // already exited
 		}
 		used, _, _ := strings.Cut(string(text), " ")
 		nanoseconds, err := strconv.ParseInt(used, 10, 64)
@@ -191,7 +191,7 @@ func (p *process) processorTime() (time.Duration, error) {
 		total += time.Duration(nanoseconds)
 	}
 	if total == 0 {
-		return 0, fmt.Errorf("process %d shows no processor time", p.cmd.Process.Pid)
+		return 0, fmt.Errorf("cannot find the processor time of process %d", p.cmd.Process.Pid)
 	}
 	return total, nil
 }
@@ -206,7 +206,7 @@ func (p *process) children() (zombies, alive int, err error) {
 	for _, pid := range strings.Fields(string(text)) {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		if err != nil {
-			continue // reaped meanwhile
+			continue // already reaped
 		}
 		if strings.Contains(string(stat), ") Z ") {
 			zombies++

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	lineBytes = 100 << 20 // of lines, among all programs
+	lineBytes = 100 << 20 // total of all programs
 	manyLines = 2_000
 	lineEvery = time.Second / 2000
 )
@@ -23,8 +23,8 @@ const (
 	lineFolder = "TOSKOSE_BENCH_FOLDER"
 )
 
-// smallLines measures the processor time that a contender takes for lines of a
-// size, each written by itself.
+// smallLines measures the processor time of a contender for lines of a given size, each written
+// separately.
 func smallLines(size, many int) func(contender, string) (float64, error) {
 	return func(c contender, dir string) (float64, error) {
 		self, err := os.Executable()
@@ -54,7 +54,7 @@ func smallLines(size, many int) func(contender, string) (float64, error) {
 	}
 }
 
-// writeLines writes lines, each by itself.
+// writeLines writes lines, each separately.
 func writeLines() error {
 	size, sizeErr := strconv.Atoi(os.Getenv(lineSize))
 	total, err := strconv.Atoi(os.Getenv(lineTotal))
@@ -70,8 +70,8 @@ func writeLines() error {
 	return nil
 }
 
-// latestLine measures how long the latest of some lines takes from being written
-// to its log, where there is one every half of a millisecond.
+// latestLine measures the maximum delay between the write of a line and its arrival in the log, with one line
+// every half millisecond.
 func latestLine(c contender, dir string) (float64, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -13,8 +13,8 @@ const (
 	checkEvery = 100 * time.Millisecond
 )
 
-// livenessChecks measures the processor time that 1,000 liveness checks a second take, in a second.
-// supervisord has none.
+// livenessChecks measures the processor time of 1,000 liveness checks per second, in one second. supervisord does not
+// support liveness checks.
 func livenessChecks(check string) func(contender, string) (float64, error) {
 	return func(c contender, dir string) (float64, error) {
 		if c.flags != nil || !c.speaks {

@@ -1,7 +1,5 @@
-// Command benchunit measures the unit beside what people put into containers
-// today, Debian's supervisord and tini, and prints one table. Every contender
-// runs as PID 1 of a namespace of its own where this may make one (as root),
-// and is asked over a unix socket by the same client.
+// Command benchunit compares the unit with Debian's supervisord and tini, and prints one table. As root, it runs
+// every contender as PID 1 of a separate namespace. The same client queries all of them over a unix socket.
 //
 //	make build && go run ./scripts/benchunit [-runs N] [-only PART] [-unit FILE] [-beside FILE] [-joined]
 package main
@@ -19,7 +17,7 @@ import (
 	"time"
 )
 
-// role makes this binary one of the processes that a measurement needs.
+// role is the environment variable that makes this binary act as one of the processes of a measurement.
 const role = "TOSKOSE_BENCH_ROLE"
 
 func main() {
@@ -43,11 +41,11 @@ func main() {
 }
 
 func run() error {
-	runs := flag.Int("runs", 5, "how often the short measurements are repeated; the long ones take less")
-	only := flag.String("only", "", "take only the measurements whose name has this in it")
-	binary := flag.String("unit", "bin/toskose-unit", "the unit's binary, as make build makes it")
-	joined := flag.Bool("joined", false, "let the unit join an application by its environment, as toskose attach does")
-	beside := flag.String("beside", "", "another build of the unit, to be compared with in the place of supervisord and tini")
+	runs := flag.Int("runs", 5, "number of repetitions of short measurements; long ones are repeated less often")
+	only := flag.String("only", "", "run only measurements whose names contain `TEXT`")
+	binary := flag.String("unit", "bin/toskose-unit", "the unit's binary, built by make build")
+	joined := flag.Bool("joined", false, "make the unit join an application by its environment, as toskose attach does")
+	beside := flag.String("beside", "", "another build of the unit, to compare with instead of supervisord and tini")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "benchunit")
 	if err != nil {
@@ -72,13 +70,13 @@ func run() error {
 	t.print(os.Stdout)
 	where := "each as PID 1 of a namespace"
 	if os.Geteuid() != 0 {
-		where = "not as PID 1 (that takes root), so orphans were not measured"
+		where = "not as PID 1, which requires root, so orphans were not measured"
 	}
 	fmt.Printf("\n%s, %d processors, %s; it took %s\n", runtime.GOARCH, runtime.NumCPU(), where, time.Since(begun).Round(time.Second))
 	return nil
 }
 
-// find returns the contenders, the unit first, and prints which are not installed.
+// find returns the contenders, the unit first, and prints which of them are not installed.
 func find(unit string) []contender {
 	contenders := []contender{unitAt(theUnit, unit)}
 	if path, err := exec.LookPath("supervisord"); err == nil {
@@ -86,12 +84,12 @@ func find(unit string) []contender {
 		s.files = supervisorFiles(path)
 		contenders = append(contenders, s)
 	} else {
-		fmt.Println("supervisord is not installed (Debian package supervisor): nothing to compare with")
+		fmt.Println("supervisord is not installed (Debian package supervisor); there is no comparison")
 	}
 	if path, err := exec.LookPath("tini"); err == nil {
 		contenders = append(contenders, contender{name: "tini", path: path, files: []string{path}})
 	} else {
-		fmt.Println("tini is not installed (Debian package tini): it is left out")
+		fmt.Println("tini is not installed (Debian package tini); it is skipped")
 	}
 	return contenders
 }
@@ -112,7 +110,7 @@ for m in list(sys.modules.values()):
 `
 	out, err := exec.CommandContext(context.Background(), interpreter(path), "-c", script).Output()
 	if err != nil {
-		fmt.Println("supervisord's size is of its script alone:", err)
+		fmt.Println("the size of supervisord only includes its script:", err)
 	}
 	files := []string{path}
 	for _, line := range splitLines(string(out)) {
@@ -123,14 +121,14 @@ for m in list(sys.modules.values()):
 	return files
 }
 
-// interpreter is the one that the first line of a script names.
+// interpreter returns the interpreter in the first line of a script.
 func interpreter(script string) string {
 	text, _ := os.ReadFile(script)
 	line, _, _ := strings.Cut(string(text), "\n")
 	return strings.TrimPrefix(line, "#!")
 }
 
-// theUnit is the name of the contender that all others are compared with.
+// theUnit is the name of the contender with which all others are compared.
 const theUnit = "unit"
 
 var errNotApplicable = errors.New("does not apply")

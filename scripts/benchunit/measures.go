@@ -20,7 +20,7 @@ const (
 	manyPrograms = 1_000
 )
 
-// measures are the lines of the table, in its order.
+// measures are the lines of the table, in order.
 func measures(runs int) []measure {
 	few := min(runs, 3)
 	list := []measure{
@@ -80,7 +80,7 @@ func with(c contender, dir, sections string, do func(p *process) (float64, error
 	return do(p)
 }
 
-// quiet is how long a contender is left alone before it counts as idle.
+// quiet is the time without requests after which a contender counts as idle.
 const quiet = time.Second
 
 func resident(calls int) func(contender, string) (float64, error) {
@@ -107,7 +107,7 @@ func programs(many int) string {
 	return program("p", "sleep 1000", fmt.Sprintf("numprocs=%d", many), "process_name=%(program_name)s_%(process_num)d", "stdout_logfile=NONE", "stderr_logfile=NONE")
 }
 
-// firstAnswer is measured without a namespace, whose making takes time, too.
+// firstAnswer is measured without a namespace, because creating one takes time.
 func firstAnswer(c contender, dir string) (float64, error) {
 	p, err := c.start(dir, tenPrograms(), false)
 	if err != nil {
@@ -185,7 +185,7 @@ func stopping(others int, after time.Duration) func(contender, string) (float64,
 				}
 				samples = append(samples, took.Seconds())
 				if took > time.Second {
-					break // it will not become better, and the time is bounded
+					break // a longer wait would not help, and the total time is limited
 				}
 			}
 			return median(samples), nil
@@ -201,7 +201,7 @@ func awaitSize(path string, size int64) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return fmt.Errorf("%s never had %d bytes", path, size)
+	return fmt.Errorf("%s did not reach %d bytes", path, size)
 }
 
 func shutdown(c contender, dir string) (float64, error) {
@@ -235,7 +235,7 @@ func reaping(cpu bool) func(contender, string) (float64, error) {
 			if err := p.calls([]any{"supervisor.startProcess", "p", false}); err != nil {
 				return 0, err
 			}
-			// The calls are not to be measured.
+			// Do not measure the calls.
 			if err := p.pollState("p", "EXITED", time.Second/10); err != nil {
 				return 0, err
 			}
@@ -259,7 +259,7 @@ func (p *process) awaitAlone() error {
 			return err
 		}
 		if time.Since(begun) > patience {
-			return fmt.Errorf("%d zombies are left", zombies)
+			return fmt.Errorf("%d zombies were not reaped", zombies)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func ceiling(c contender, _ string) (float64, error) {
 	// smaller than it were the fastest.
 	fd := r.Fd()
 	if _, err := unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 1<<20); err != nil {
-		return 0, fmt.Errorf("cannot make a large pipe: %w", err)
+		return 0, fmt.Errorf("cannot create a large pipe: %w", err)
 	}
 	cmd := exec.CommandContext(context.Background(), self)
 	cmd.Env, cmd.Stdout = append(os.Environ(), role+"=chatter"), w
@@ -348,7 +348,7 @@ func ceiling(c contender, _ string) (float64, error) {
 	return chatterBytes / took.Seconds(), nil
 }
 
-// chatter writes lines in blocks of 4 KiB, as programs do that use stdio.
+// chatter writes lines in blocks of 4 KiB, like programs that use stdio.
 func chatter(to io.Writer, total int) error {
 	text := strings.Repeat("2026-01-01 12:00:00 INFO a line of the length that lines of logs usually have, or so it is said\n", 4096)
 	for written := 0; written < total; {

@@ -85,8 +85,8 @@ func (t *table) print(out io.Writer) {
 		fmt.Fprintln(w)
 	}
 	_ = w.Flush()
-	fmt.Fprintln(out, "\nratio: how many times better the unit is; below 1 it is worse")
-	fmt.Fprintln(out, "size of supervisord: its package, the Python interpreter and the modules it loads, without the C library")
+	fmt.Fprintln(out, "\nratio: how many times better the unit is; below 1, it is worse")
+	fmt.Fprintln(out, "size of supervisord: its package, the Python interpreter and the loaded modules, without the C library")
 }
 
 func (d dimension) cell(samples []float64) string {
@@ -136,8 +136,7 @@ func median(samples []float64) float64 {
 	return sorted[middle]
 }
 
-// program writes the section of a program that neither starts by itself nor is
-// started again.
+// program returns the section of a program that is neither started nor restarted automatically.
 func program(name, command string, more ...string) string {
 	return fmt.Sprintf("[program:%s]\ncommand=%s\nautostart=false\nautorestart=false\nstartsecs=0\n%s\n", name, command, strings.Join(more, "\n"))
 }

@@ -88,7 +88,7 @@ func swaggerUI(files fs.FS) (component, error) {
 	}
 	found := packageVersion.FindSubmatch(script)
 	if found == nil {
-		return component{}, errors.New(name + " does not say its version")
+		return component{}, errors.New(name + " does not contain its version")
 	}
 	version := string(found[1])
 	purl := "pkg:npm/swagger-ui-dist@" + version

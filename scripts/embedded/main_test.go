@@ -28,6 +28,6 @@ func TestTheEmbeddedScriptsAreAddedToTheSBOM(t *testing.T) {
 		t.Errorf("%+v", ui)
 	}
 	if err := run(strings.NewReader("{"), &out); err == nil {
-		t.Error("what is not an SBOM is taken for one")
+		t.Error("input that is not an SBOM is accepted")
 	}
 }

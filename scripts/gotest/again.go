@@ -14,8 +14,8 @@ type failure struct{ pkg, test string }
 // String names a test as messages do.
 func (f failure) String() string { return f.pkg + " " + f.test }
 
-// again runs the failed tests once more, each alone, if there are at most most. A test that then
-// passes depends on the tests beside it: this is a fault of the test, not of the tested code. A
+// again reruns the failed tests, each separately, if there are at most most. A test that then
+// passes depends on concurrent tests: this is a defect of the test, not of the tested code. A
 // race or a package that ended early is never rerun.
 func (r *report) again(most int, run func(failure, *report) error, out io.Writer) {
 	if len(r.failures) > most || len(r.broken) > 0 || r.raced {

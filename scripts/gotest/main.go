@@ -3,9 +3,9 @@
 //	gotest ARGUMENTS
 //
 // It prints one line for each package, and the output of tests that fail or take long. With
-// CI=true, a skipped test is a failure, as all tests must run there; and up to two failed
-// tests are run once more, each alone. Those that pass then are listed at the end with their
-// first output, and counted in the last line.
+// CI=true, a skipped test is a failure, as all tests must run there, and up to two failed
+// tests are rerun, each separately. Tests that then pass are listed at the end with the
+// output of the failure, and counted in the last line.
 package main
 
 import (
@@ -36,8 +36,8 @@ func run(ctx context.Context, args []string, ci bool, out io.Writer) int {
 	return report.close(ci)
 }
 
-// test runs `go test -json`. An error is one of running it: failed tests
-// are in the report.
+// test runs `go test -json`. It returns an error if go test cannot run; failed tests are in the
+// report.
 func test(ctx context.Context, args []string, report *report) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -52,7 +52,7 @@ func test(ctx context.Context, args []string, report *report) error {
 	err = errors.Join(report.read(stdout), cmd.Wait())
 	var failed *exec.ExitError
 	if errors.As(err, &failed) && failed.ExitCode() == 1 && report.failed > 0 {
-		return nil // that tests failed is in the report
+		return nil // the report has the failed tests
 	}
 	if err != nil {
 		return fmt.Errorf("cannot test: %w", err)

@@ -12,40 +12,40 @@ import (
 	"strings"
 )
 
-// slow is from how many seconds on a test that passed is shown.
+// slow is the minimum duration, in seconds, of passed tests that are printed.
 const slow = 5
 
 // event is a line of `go test -json` (go doc test2json).
 type event struct {
 	Action     string
 	Package    string
-	ImportPath string // of build-output
+	ImportPath string // of an event with the action build-output
 	Test       string
 	Elapsed    float64 // seconds
 	Output     string
 }
 
-// report folds the events of a run.
+// report accumulates the events of a run.
 type report struct {
 	out     io.Writer
 	output  map[string][]string // by package, or package and test, while it runs
 	passed  int
 	failed  int
 	skipped map[string][]string // by reason: the tests
-	broken  []string            // packages that failed without a test of theirs failing
+	broken  []string            // packages that failed without a failed test
 	failing map[string]bool     // packages with a failed test
 
-	failures map[failure]int    // failed tests at the top, with how many failed of it
+	failures map[failure]int    // failed top-level tests, with the number of their failures
 	raced    bool               // the race detector reported a race
-	first    map[failure]string // what they printed
-	repeated []failure          // tests that failed, and passed alone
+	first    map[failure]string // the output of the first failure
+	repeated []failure          // tests that failed, and passed when rerun separately
 }
 
 func newReport(out io.Writer) *report {
 	return &report{out: out, output: map[string][]string{}, skipped: map[string][]string{}, failing: map[string]bool{}, failures: map[failure]int{}, first: map[failure]string{}}
 }
 
-// broke takes in that the run could not be made.
+// broke records that go test could not run.
 func (r *report) broke(err error) {
 	r.failed++
 	fmt.Fprintf(r.out, "FAIL  %v\n", err)
@@ -68,11 +68,11 @@ func (r *report) read(run io.Reader) error {
 	}
 }
 
-// line takes in one line of a run.
+// line records one line of the output.
 func (r *report) line(data []byte) {
 	var e event
 	if json.Unmarshal(data, &e) != nil {
-		fmt.Fprintf(r.out, "%s\n", data) // the go command's own words
+		fmt.Fprintf(r.out, "%s\n", data) // a message of the go command
 		return
 	}
 	key := e.Package + " " + e.Test
@@ -124,7 +124,7 @@ func (r *report) packageEnded(e event) {
 		fmt.Fprintf(r.out, "ok    %s (%.1fs)\n", e.Package, e.Elapsed)
 	case e.Action == "fail" && r.failing[e.Package]:
 		fmt.Fprintf(r.out, "FAIL  %s (%.1fs)\n", e.Package, e.Elapsed)
-	case e.Action == "fail": // it was not built, or a panic, an exit or a time limit ended it
+	case e.Action == "fail": // the build failed, or the tests ended by a panic, an exit or a timeout
 		r.failed++
 		r.broken = append(r.broken, e.Package)
 		fmt.Fprintf(r.out, "FAIL  %s\n", e.Package)
@@ -151,10 +151,10 @@ func reason(output []string) string {
 		}
 		return line
 	}
-	return "it did not say why"
+	return "no reason given"
 }
 
-// close prints the closing lines and gives the exit code.
+// close prints the final lines and returns the exit code.
 func (r *report) close(ci bool) int {
 	left := 0
 	for _, tests := range r.skipped {
@@ -171,13 +171,13 @@ func (r *report) close(ci bool) int {
 		fmt.Fprintf(r.out, "Not built, or ended early: %s\n", strings.Join(r.broken, ", "))
 	}
 	if len(r.repeated) > 0 {
-		fmt.Fprintln(r.out, "REPEATED: these tests failed beside others and passed alone. Fix them: they depend on load or on other tests.")
+		fmt.Fprintln(r.out, "REPEATED: these tests failed, and passed when rerun separately. Fix them: they depend on load or on other tests.")
 		for _, f := range r.repeated {
 			fmt.Fprintf(r.out, "  %s failed at first with:\n%s", f, r.first[f])
 		}
 	}
 	if left > 0 && ci {
-		fmt.Fprintln(r.out, "In CI everything must run, so what was left out is a failure.")
+		fmt.Fprintln(r.out, "In CI all tests must run: skipped tests are failures.")
 	}
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped, %d repeated\n", r.passed, r.failed, left, len(r.repeated))
 	if r.failed > 0 || left > 0 && ci {
@@ -186,7 +186,7 @@ func (r *report) close(ci bool) int {
 	return 0
 }
 
-// names gives tests in one line that is not too long.
+// names formats the names of tests in one line of limited length.
 func names(tests []string) string {
 	const shown = 6
 	if len(tests) > shown {

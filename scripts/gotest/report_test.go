@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// told folds events and gives what is said of them, with the exit code.
+// told reports events and returns the output and the exit code.
 func told(ci bool, events ...string) (string, int) {
 	var out strings.Builder
 	r := newReport(&out)
@@ -110,7 +110,7 @@ func TestWhatFailedAmongOthersAndPassesAloneIsNamed(t *testing.T) {
 	early := `{"Action":"fail","Package":"broken"}`
 	for name, c := range map[string]struct {
 		packages []string
-		more     string // what the first run said besides
+		more     string // an additional event of the first run
 		run      func(failure, *report) error
 		code     int
 		last     string

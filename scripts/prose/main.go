@@ -36,7 +36,7 @@ var phrases = []*regexp.Regexp{
 	regexp.MustCompile(`\b(for good|[Hh]owever (many|long|much|often)|[Ww]hatever)\b`),
 }
 
-// wordsOfAMessage is how many words a string literal has at least to count as a message.
+// wordsOfAMessage is the minimum number of words of a string literal that counts as a message.
 const wordsOfAMessage = 4
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -45,7 +45,7 @@ func run(args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("prose", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	limit := flags.Float64("max", 0, "fail above this many phrases per 1,000 words; 0: never")
-	list := flags.Bool("list", false, "list the files with most phrases")
+	list := flags.Bool("list", false, "list the files with the most phrases")
 	if err := flags.Parse(args); err != nil {
 		return 2
 	}

@@ -33,6 +33,6 @@ func TestPhrasesAreCountedInCommentsMessagesAndPages(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if code := run([]string{"-max", "x"}, &out, &out); code != 2 {
-		t.Errorf("a limit that is no number: exit %d", code)
+		t.Errorf("a limit that is not a number: exit %d", code)
 	}
 }

@@ -56,11 +56,17 @@ func (a *Archive) lookForEntry(strict bool) error {
 	return a.entryAtRoot(strict)
 }
 
+// configuration is the name of the file that configures packaging, which is no entry definition.
+const configuration = "toskose.yml"
+
 // entryAtRoot returns the only YAML file in the root.
 func (a *Archive) entryAtRoot(strict bool) error {
 	found, err := a.rootYAML()
 	if err != nil {
 		return err
+	}
+	if len(found) > 1 {
+		found = slices.DeleteFunc(found, func(name string) bool { return path.Base(name) == configuration })
 	}
 	switch len(found) {
 	case 0:

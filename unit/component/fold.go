@@ -19,10 +19,12 @@ type componentStatus struct {
 	why         string
 	since       time.Time
 	seq         uint64
-	completed   bool             // it is a program that has ended as its exitcodes expect
-	external    bool             // it is a program that was started or stopped without an operation
-	failing     *wire.Failing    // nil: it is live, or not checked
-	unmoved     bool             // it has entries, but has not left its initial state
+	completed   bool          // it is a program that has ended as its exitcodes expect
+	external    bool          // it is a program that was started or stopped without an operation
+	failing     *wire.Failing // nil: it is live, or not checked
+	unmoved     bool          // it has entries, but has not left its initial state
+	death       *wire.Death   // see wire.Checkpointed
+	restarts    int
 	recent      []wire.Execution // oldest first
 }
 
@@ -61,12 +63,16 @@ func foldOne(s componentStatus, e wire.Entry) componentStatus {
 // toWire returns the status as checkpoints have it; statusFromWire is its inverse.
 func (s componentStatus) toWire(name string) wire.Checkpointed {
 	return wire.Checkpointed{
-		Component: name, State: s.state, StartedFrom: s.startedFrom, Since: s.since, Why: s.why, Seq: s.seq, Unmoved: s.unmoved, Completed: s.completed, External: s.external, Failing: s.failing, Recent: s.recent,
+		Component: name, State: s.state, StartedFrom: s.startedFrom, Since: s.since, Why: s.why, Seq: s.seq, Unmoved: s.unmoved,
+		Completed: s.completed, External: s.external, Failing: s.failing, Death: s.death, Restarts: s.restarts, Recent: s.recent,
 	}
 }
 
 func statusFromWire(c wire.Checkpointed) componentStatus {
-	return componentStatus{state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since, seq: c.Seq, unmoved: c.Unmoved, completed: c.Completed, external: c.External, failing: c.Failing, recent: c.Recent}
+	return componentStatus{
+		state: c.State, startedFrom: c.StartedFrom, why: c.Why, since: c.Since, seq: c.Seq, unmoved: c.Unmoved, completed: c.Completed,
+		external: c.External, failing: c.Failing, death: c.Death, restarts: c.Restarts, recent: c.Recent,
+	}
 }
 
 // checkpoint returns the components of a checkpoint entry, sorted by name. Folding them restores

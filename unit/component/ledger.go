@@ -105,7 +105,7 @@ func (l *ledger) boot() error {
 			s = l.statuses[name]
 		}
 		if s.open() {
-			if err := l.append(l.goneEntry(name, s, "the container was restarted, which ended its processes")); err != nil {
+			if err := l.append(l.goneEntry(name, s, "the container was restarted, which ended its processes", nil)); err != nil {
 				return err
 			}
 		}
@@ -139,11 +139,15 @@ func (l *ledger) apply(e wire.Entry) {
 func (l *ledger) checkpoint() []wire.Checkpointed { return checkpoint(l.statuses) }
 
 // goneEntry returns the entry for an open component whose processes have ended.
-func (l *ledger) goneEntry(name string, s componentStatus, why string) wire.Entry {
-	return wire.Entry{
+func (l *ledger) goneEntry(name string, s componentStatus, why string, death *wire.Death) wire.Entry {
+	e := wire.Entry{
 		Kind: wire.EntryGone, Component: name, Why: why,
 		State: l.lifecycles[name].fallback(s.state, s.startedFrom), ContainerEnded: l.closing || !l.booted,
 	}
+	if !e.ContainerEnded {
+		e.Death = death
+	}
+	return e
 }
 
 // exitEntry returns the entry for the end of an execution.
@@ -245,7 +249,7 @@ func (l *ledger) component(name string) wire.Component {
 	s := l.statuses[name]
 	c := wire.Component{
 		Name: name, State: s.state, Since: s.since, Why: s.why, Seq: s.seq,
-		Allowed: l.allowed(name, s), Open: s.open(), Completed: s.completed, Failing: s.failing,
+		Allowed: l.allowed(name, s), Open: s.open(), Completed: s.completed, Failing: s.failing, Restarts: s.restarts,
 	}
 	for _, x := range s.recent {
 		if !x.Outcome.Done() {

@@ -212,7 +212,7 @@ func (s *tale) finish(x *execution, end executionResult) {
 func (s *tale) lose() {
 	component := s.component()
 	if opening := s.openings[component]; opening != 0 && s.halting[component] == 0 && !s.ledger.stopExecutes(s.ledger.statuses[component]) {
-		s.ledger.recordGone(s.t.Context(), component, opening, "it ended")
+		s.ledger.recordGone(s.t.Context(), component, opening, "it ended", testDeath)
 		s.say("%s has gone", component)
 		if c := s.ledger.statuses[component]; c.open() {
 			s.fatal("%s is open in %s", component, c.state)

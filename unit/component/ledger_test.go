@@ -17,6 +17,8 @@ import (
 	"github.com/toskose/toskose/unit/wire"
 )
 
+var testDeath = &wire.Death{Exit: wire.Exit{Signal: "SIGKILL"}, Last: "out of memory"}
+
 // flaky is a journal that can be made to fail.
 type flaky struct {
 	*journal.Journal
@@ -115,7 +117,7 @@ func TestWhatIsGoneWhileStoppingIsTheStopsToTell(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go l.recordGone(t.Context(), "api", opening, "it died")
+			go l.recordGone(t.Context(), "api", opening, "it died", testDeath)
 			synctest.Wait()
 			if state := l.state("api"); state != "running" {
 				t.Errorf("api is %s while it is being stopped", state)
@@ -293,7 +295,7 @@ func TestAStartSaysWhenWhatItLeftHasEndedAndWhetherThatWasAskedFor(t *testing.T)
 	if x, _ := l.execution("died"); !x.Gone.IsZero() {
 		t.Errorf("while it runs: %+v", x)
 	}
-	l.recordGone(t.Context(), "api", opening, "it died")
+	l.recordGone(t.Context(), "api", opening, "it died", testDeath)
 	l.must(t, "operated", "api", "Standard.start", protocol.KindStart, true)
 	l.must(t, "2", "api", "Standard.stop", protocol.KindStop, false)
 	l.must(t, "stopped", "api", "Standard.start", protocol.KindStart, true)
@@ -324,7 +326,7 @@ func TestAKindOfItsOwnSaysWhichExecutionLeftProcesses(t *testing.T) {
 	do("created", "Standard.create", false)
 	opening := do("serves", "own.serve", true)
 	do("ran", "own.start", false)
-	l.recordGone(t.Context(), "api", opening, "it died")
+	l.recordGone(t.Context(), "api", opening, "it died", testDeath)
 	again := fold(nil, wire.Entry{Kind: wire.EntryCheckpoint, Components: l.checkpoint()})["api"].recent
 	for _, x := range again {
 		if ended := !x.Gone.IsZero(); ended != (x.ID == "serves") {
@@ -339,10 +341,12 @@ func TestWhatEndsWithItsContainerSaysSo(t *testing.T) {
 		ends func(t *testing.T, l *ledger, opening int)
 		with bool
 	}{
-		"by itself": {func(t *testing.T, l *ledger, opening int) { l.recordGone(t.Context(), "api", opening, "it died") }, false},
+		"by itself": {func(t *testing.T, l *ledger, opening int) {
+			l.recordGone(t.Context(), "api", opening, "it died", testDeath)
+		}, false},
 		"in a shutdown": {func(t *testing.T, l *ledger, opening int) {
 			(&Set{ledger: l}).Shutdown()
-			l.recordGone(t.Context(), "api", opening, "it ended")
+			l.recordGone(t.Context(), "api", opening, "it ended", testDeath)
 		}, true},
 		"before a boot": {func(t *testing.T, l *ledger, _ int) {
 			l.live, l.booted = map[string]*execution{}, false

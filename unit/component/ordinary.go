@@ -180,8 +180,13 @@ func (o *observer) record() (waits bool, err error) {
 }
 
 // endEntry describes the end of a program that was running; anew means that it already runs again.
-func (o *observer) endEntry(status process.Status, anew bool) wire.Entry {
-	e := wire.Entry{Kind: wire.EntryGone, Component: o.component, State: protocol.Stopped, Completed: o.program.Completed(status)}
+func (o *observer) endEntry(status process.Status, anew bool) (e wire.Entry) {
+	e = wire.Entry{Kind: wire.EntryGone, Component: o.component, State: protocol.Stopped, Completed: o.program.Completed(status)}
+	defer func() {
+		if e.Kind == wire.EntryGone && !e.ContainerEnded && !e.Completed {
+			e.Death = status.Death
+		}
+	}()
 	switch {
 	case o.set.closing:
 		e.ContainerEnded, e.Why = true, errShutdown.Error()

@@ -100,11 +100,11 @@ func (x *execution) judge(status process.Status) executionResult {
 	case status.State == wire.Running:
 		end.outcome, end.left = wire.OutcomeSucceeded, true
 	case status.Stuck != "":
-		end.outcome, end.reason = wire.OutcomeFailed, fmt.Sprintf("cannot start: %s, but %s", status.SpawnErr, status.Stuck)
+		end.outcome, end.reason = wire.OutcomeFailed, fmt.Sprintf("%s, but %s", status.SpawnErr, status.Stuck)
 	case status.State == wire.Stopped:
 		end.outcome, end.reason = wire.OutcomeCancelled, errStopped.Error()
 	case status.State == wire.Fatal:
-		end.outcome, end.reason = wire.OutcomeFailed, fmt.Sprintf("cannot start: %s", status.SpawnErr)
+		end.outcome, end.reason = wire.OutcomeFailed, status.SpawnErr
 	case status.Exit != nil && status.Exit.Success():
 		end.outcome = wire.OutcomeSucceeded
 	default:
@@ -197,6 +197,7 @@ func (s *Set) awaitDescendants(x *execution, end executionResult) executionResul
 // watchDescendants waits until the processes of a start have ended and records it.
 func (s *Set) watchDescendants(component string, opening int) {
 	var whys []string
+	var death *wire.Death
 	for _, p := range s.startPrograms(component) {
 		status, err := p.Await(s.life, process.Status.AtRest)
 		if err != nil || s.serving() != nil {
@@ -204,9 +205,19 @@ func (s *Set) watchDescendants(component string, opening int) {
 		}
 		if status.Run > 0 {
 			whys = append(whys, describeEnd(p, status))
+			death = deathOf(p, status)
 		}
 	}
-	s.recordGone(s.life, component, opening, strings.Join(whys, "; "))
+	s.recordGone(s.life, component, opening, strings.Join(whys, "; "), death)
+}
+
+// deathOf returns how the last process of a start ended, and its last line of output.
+func deathOf(p *process.Program, status process.Status) *wire.Death {
+	exit := status.Exit
+	if status.Last != nil {
+		exit = &status.Last.Exit
+	}
+	return &wire.Death{Exit: process.ExitOnWire(exit), Last: wire.LastLine(p.Output().End())}
 }
 
 // describeEnd describes how the processes of a start ended.

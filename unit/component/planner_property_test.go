@@ -238,7 +238,7 @@ func TestTheLedgerAndThePlannerAgree(t *testing.T) {
 				skipped += len(step.Skipped)
 			}
 			if s.open() && w.random.IntN(8) == 0 {
-				w.ledger.recordGone(t.Context(), "c", w.opening, "it died")
+				w.ledger.recordGone(t.Context(), "c", w.opening, "it died", testDeath)
 				w.faulty = true
 				faults++
 			}

@@ -124,6 +124,9 @@ func (l *ledger) finish(ctx context.Context, x *execution, end executionResult) 
 		record.Outcome, record.Reason, record.Ended, record.PID = end.outcome, end.reason, l.now(), pid
 		record.Output = output
 		record.Exit = process.ExitOnWire(end.exit)
+		if end.outcome != wire.OutcomeSucceeded {
+			record.Last = wire.LastLine(output)
+		}
 		var startedFrom string
 		record.To, startedFrom = stateAfter(s, x, end)
 		entry := exitEntry(x.component, record, startedFrom)
@@ -212,7 +215,7 @@ func (l *ledger) noteEnforced(ctx context.Context, x *execution, why string) {
 }
 
 // recordGone records that the processes of a start have ended, unless a stop records it.
-func (l *ledger) recordGone(ctx context.Context, component string, opening int, why string) {
+func (l *ledger) recordGone(ctx context.Context, component string, opening int, why string, death *wire.Death) {
 	for {
 		wait := l.changed.Next()
 		var deferred bool
@@ -224,7 +227,7 @@ func (l *ledger) recordGone(ctx context.Context, component string, opening int, 
 			if deferred = l.stops[component] > 0 || l.stopExecutes(s); deferred {
 				return nil
 			}
-			return l.append(l.goneEntry(component, s, why))
+			return l.append(l.goneEntry(component, s, why, death))
 		})
 		if err != nil || !deferred {
 			return

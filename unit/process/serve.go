@@ -212,8 +212,9 @@ func (p *owner) mainExited(ctx context.Context) {
 	early := now.Sub(p.status.Started) < time.Duration(p.Settings().StartSecs)*time.Second
 	code := supervisorStatus(exit)
 	p.closeStdin()
+	death := &wire.Death{Exit: ExitOnWire(&exit), Last: wire.LastLine(p.Output().End())}
 	p.publish(func(s *Status) {
-		s.Exit, s.PID, s.Stopped = &exit, 0, now
+		s.Exit, s.PID, s.Stopped, s.Death = &exit, 0, now, death
 		switch {
 		case p.rules.kind != protocol.KindNone, p.machine.process == wire.Stopping:
 		case p.rules.hasChecks && p.machine.process == wire.Starting && !p.machine.ready:

@@ -31,7 +31,7 @@ func (p *owner) spawn(ctx context.Context) error {
 	p.mainPID = 0
 	p.use(Output{}) // a failed start must not show the output of the previous run
 	p.publish(func(s *Status) {
-		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.opts.Now(), Stopped: s.Stopped, Unlive: s.Unlive}
+		*s = Status{Run: s.Run + 1, State: s.State, Started: p.table.opts.Now(), Stopped: s.Stopped, Unlive: s.Unlive, Death: s.Death}
 	})
 	child, err := p.fork(ctx)
 	switch {
@@ -51,6 +51,7 @@ func (p *owner) spawn(ctx context.Context) error {
 	p.table.log.Error("cannot start", "process", p.Name(), "error", err)
 	p.publish(func(s *Status) {
 		s.SpawnErr, s.Stopped, s.Exit = err.Error(), p.table.opts.Now(), &Exit{Code: execFailed}
+		s.Death = &wire.Death{Exit: ExitOnWire(s.Exit)}
 	})
 	p.counters.started()
 	p.counters.ended(Exit{Code: execFailed})

@@ -21,16 +21,17 @@ type Status struct {
 	SpawnErr       string
 	Started        time.Time
 	Stopped        time.Time
-	Exit           *Exit    // of the main process of this run
-	Last           *Orphan  // the orphan that ended last
-	Left           bool     // the main process exited and left descendants
-	Killed         bool     // the grace period of this run passed and KILL was sent
-	Unready        bool     // the unit ended this run because it did not become ready
-	Unproven       string   // what is unknown about the end of the descendants; may be empty
-	Stuck          string   // why the current stop cannot complete; empty if it can
-	Failing        *Failing // it runs, but is not live; nil: it is live, or not checked
-	Unlive         Unlive   // the last run that the unit ended because it was not live
-	WaitsFor       string   // what its start waits for, such as "waits for db"; may be empty
+	Exit           *Exit       // of the main process of this run
+	Last           *Orphan     // the orphan that ended last
+	Death          *wire.Death // how the main process of the last ended run ended; nil: none has ended
+	Left           bool        // the main process exited and left descendants
+	Killed         bool        // the grace period of this run passed and KILL was sent
+	Unready        bool        // the unit ended this run because it did not become ready
+	Unproven       string      // what is unknown about the end of the descendants; may be empty
+	Stuck          string      // why the current stop cannot complete; empty if it can
+	Failing        *Failing    // it runs, but is not live; nil: it is live, or not checked
+	Unlive         Unlive      // the last run that the unit ended because it was not live
+	WaitsFor       string      // what its start waits for, such as "waits for db"; may be empty
 }
 
 // Unlive is a run that the unit ended because it was not live.

@@ -15,12 +15,15 @@ import (
 // connection is an open TCP connection.
 type connection interface {
 	io.ReadWriteCloser
-	SetDeadline(time.Time) error
-	isSelf() bool // it connects to itself: the kernel may pick an unused local port as the connection's source
+	endWith(ctx context.Context) (stop func() bool) // makes reads and writes fail once ctx is done, until stop is called
+	isSelf() bool                                   // it connects to itself: the kernel may pick an unused local port as the connection's source
 }
 
-// past is a deadline that ends all operations.
-var past = time.Unix(1, 0)
+// expireWith makes all operations of a connection fail once ctx is done. The deadline is set by another goroutine, also after
+// the check has closed the connection: it must be safe for concurrent use.
+func expireWith(ctx context.Context, c interface{ SetDeadline(time.Time) error }) (stop func() bool) {
+	return context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+}
 
 // dial connects. To an address that needs no resolver, it connects with fewer system calls than
 // package net, and without waking other threads: liveness checks are frequent.
@@ -38,6 +41,8 @@ func dial(ctx context.Context, address string) (connection, error) {
 
 // named is a connection to an address that was resolved.
 type named struct{ net.Conn }
+
+func (n named) endWith(ctx context.Context) (stop func() bool) { return expireWith(ctx, n.Conn) }
 
 func (n named) isSelf() bool { return n.LocalAddr().String() == n.RemoteAddr().String() }
 
@@ -58,7 +63,8 @@ func dialIP(ctx context.Context, at netip.AddrPort) (connection, error) {
 	return s, nil
 }
 
-// socket is a connection that is known to the runtime's poller only once it has to wait.
+// socket is a connection that is known to the runtime's poller only once it has to wait. It is not safe for concurrent use;
+// its file is.
 type socket struct {
 	fd   int
 	to   unix.Sockaddr
@@ -100,7 +106,7 @@ func (s *socket) poll() int16 {
 
 func (s *socket) await(ctx context.Context) error {
 	file := s.poller()
-	defer context.AfterFunc(ctx, func() { _ = file.SetDeadline(past) })()
+	defer expireWith(ctx, file)()
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return err
@@ -132,9 +138,10 @@ func sameAddress(a, b unix.Sockaddr) bool {
 	return false
 }
 
-func (s *socket) Read(p []byte) (int, error)    { return s.poller().Read(p) }
-func (s *socket) Write(p []byte) (int, error)   { return s.poller().Write(p) }
-func (s *socket) SetDeadline(t time.Time) error { return s.poller().SetDeadline(t) }
+func (s *socket) Read(p []byte) (int, error)  { return s.poller().Read(p) }
+func (s *socket) Write(p []byte) (int, error) { return s.poller().Write(p) }
+
+func (s *socket) endWith(ctx context.Context) (stop func() bool) { return expireWith(ctx, s.poller()) }
 
 func (s *socket) Close() error {
 	if s.file == nil {

@@ -67,3 +67,19 @@ func TestAFullBacklogIsAwaited(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAContextThatEndsDuringARequestDoesNotRaceWithIt ends contexts when the request is about to be written.
+func TestAContextThatEndsDuringARequestDoesNotRaceWithIt(t *testing.T) {
+	t.Parallel()
+	check, err := HTTP("http://"+listen(t).Addr().String(), 0, Success) // the kernel accepts, and nothing answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := check.Try(ctx); err == nil {
+			t.Error("the check succeeds without an answer")
+		}
+	}
+}

@@ -83,7 +83,7 @@ func get(ctx context.Context, u *url.URL, expect Expect) error {
 		return err
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	defer conn.endWith(ctx)()
 	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: toskose-unit\r\nAccept: */*\r\nConnection: close\r\n\r\n",
 		u.RequestURI(), u.Host)
 	if err != nil {

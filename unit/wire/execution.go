@@ -53,6 +53,15 @@ type Exit struct {
 	Signal   string `json:"signal,omitempty"` // "SIGKILL"
 }
 
+// Death describes how processes of a component ended that no one had asked to end.
+type Death struct {
+	Exit
+	Last string `json:"last,omitempty"` // the last line of their output, at most LastLineBytes
+}
+
+// LastLineBytes is the maximum size of a last line of output.
+const LastLineBytes = 200
+
 // Output is the end of an execution's output.
 type Output struct {
 	Stdout    string `json:"stdout,omitempty"` // at most TailBytes
@@ -78,7 +87,8 @@ type Execution struct {
 	PID       int       `json:"pid,omitempty"`
 	Exit
 	Output
-	Seq uint64 `json:"seq"` // its last journal entry
+	Last string `json:"last,omitempty"` // the last line of its output, unless it succeeded; at most LastLineBytes
+	Seq  uint64 `json:"seq"`            // its last journal entry
 
 	Part *Part `json:"part,omitempty"` // of a Task
 
@@ -90,6 +100,8 @@ type Execution struct {
 	Stopped bool      `json:"stopped,omitempty"`
 	// ContainerEnded reports that the processes ended because the container ended.
 	ContainerEnded bool `json:"container_ended,omitempty"`
+	// Death is how its processes ended, if no one had asked them to.
+	Death *Death `json:"death,omitempty"`
 }
 
 // Brief returns a copy without its output.
@@ -131,6 +143,7 @@ type Component struct {
 	Open      bool      `json:"open"`                // processes of a start are alive
 	Completed bool      `json:"completed,omitempty"` // it is a program that has ended as its exitcodes expect
 	Failing   *Failing  `json:"failing,omitempty"`   // it runs, but is not live
+	Restarts  int       `json:"restarts,omitempty"`  // how often it was started after a death
 	Executing string    `json:"executing,omitempty"` // id of the running execution
 	Seq       uint64    `json:"seq"`                 // its last journal entry
 	Processes []Process `json:"processes,omitzero"`  // nil unless requested

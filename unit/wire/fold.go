@@ -36,6 +36,12 @@ func (c Checkpointed) After(e Entry, keep int) Checkpointed {
 	if e.Kind == EntryLive || e.StartedFrom == "" {
 		c.Failing = e.Failing
 	}
+	switch {
+	case e.Kind == EntryGone || c.Open() && e.StartedFrom == "":
+		c.Death = e.Death
+	case e.StartedFrom != "" && !c.Open() && c.Death != nil:
+		c.Restarts++
+	}
 	c.State, c.StartedFrom, c.Seq, c.Completed = e.State, e.StartedFrom, e.Seq, e.Completed
 	if e.Execution != nil {
 		x := *e.Execution.Brief()
@@ -53,7 +59,7 @@ func markEnded(recent []Execution, e Entry) (marked []Execution, known bool) {
 		x := &recent[i]
 		if x.Outcome == OutcomeSucceeded && x.leavesProcesses() {
 			if known = x.Gone.IsZero(); known {
-				x.Gone, x.Stopped, x.ContainerEnded = e.Time, e.Kind != EntryGone, e.ContainerEnded
+				x.Gone, x.Stopped, x.ContainerEnded, x.Death = e.Time, e.Kind != EntryGone, e.ContainerEnded, e.Death
 			}
 			break
 		}

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +138,52 @@ func TestAProgramChangesWithoutAnOperation(t *testing.T) {
 		marked := len(c.Recent) > 0 && !c.Recent[0].Gone.IsZero()
 		if c.External != tt.external || c.Completed != tt.completed || marked != tt.marked {
 			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
+// TestDeathsAndRestartsAreCounted: only a start after an unrequested end counts as a restart.
+func TestDeathsAndRestartsAreCounted(t *testing.T) {
+	t.Parallel()
+	started := wire.Entry{Kind: wire.EntryRunning, State: "running", StartedFrom: "stopped"}
+	died := wire.Entry{Kind: wire.EntryGone, State: "stopped", Death: &wire.Death{Exit: wire.Exit{Signal: "SIGKILL"}}}
+	stopped := wire.Entry{Kind: wire.EntryStop, State: "stopped"}
+	for name, tt := range map[string]struct {
+		entries  []wire.Entry
+		restarts int
+		dead     bool
+	}{
+		"started":                   {[]wire.Entry{started}, 0, false},
+		"died":                      {[]wire.Entry{started, died}, 0, true},
+		"started again":             {[]wire.Entry{started, died, started}, 1, true},
+		"died twice":                {[]wire.Entry{started, died, started, died, started}, 2, true},
+		"stopped since":             {[]wire.Entry{started, died, started, stopped, started}, 1, false},
+		"ended with its container":  {[]wire.Entry{started, {Kind: wire.EntryGone, State: "stopped", ContainerEnded: true}, started}, 0, false},
+		"died before it was seen":   {[]wire.Entry{died, started}, 1, true},
+		"failed a check when alive": {[]wire.Entry{started, {Kind: wire.EntryLive, State: "running", StartedFrom: "stopped"}}, 0, false},
+	} {
+		c := wire.Checkpointed{Component: "app", State: "stopped", Since: time.Unix(1, 0)}
+		for i, e := range tt.entries {
+			e.Seq, e.Time = uint64(i+1), time.Unix(int64(i+2), 0)
+			c = c.After(e, 10)
+		}
+		if c.Restarts != tt.restarts || (c.Death != nil) != tt.dead {
+			t.Errorf("%s: %d restarts, last death %+v", name, c.Restarts, c.Death)
+		}
+	}
+}
+
+func TestTheLastLineOfAnOutput(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 200)
+	for want, output := range map[string]wire.Output{
+		"":                       {Stdout: " \n\n"},
+		"bound":                  {Stdout: "begin\nbound\n \n"},
+		"Address already in use": {Stdout: "bound\n", Stderr: "trace\n  Address already in use\n"},
+		long[:196] + "…":         {Stderr: long},
+	} {
+		if got := wire.LastLine(output); got != want {
+			t.Errorf("%+v: %q, want %q", output, got, want)
 		}
 	}
 }

@@ -43,6 +43,9 @@ type Entry struct {
 	// Failing is set on a live entry whose component fails its liveness checks.
 	Failing *Failing `json:"failing,omitempty"`
 
+	// Death is set on a gone entry, unless the container ended or the program completed.
+	Death *Death `json:"death,omitempty"`
+
 	// Execution is set on start, exit and stop entries. In an exit entry it has the outcome and, if
 	// there is enough disk space, the end of the output.
 	Execution *Execution `json:"execution,omitempty"`
@@ -80,6 +83,8 @@ type Checkpointed struct {
 	// External reports that it is a program that was started or stopped without an operation: by the unit, or by a
 	// client of Supervisor's API.
 	External bool        `json:"external,omitempty"`
-	Failing  *Failing    `json:"failing,omitempty"` // nil: it is live, or not checked
-	Recent   []Execution `json:"recent,omitempty"`  // executions whose ids must still be known, with their outcomes
+	Failing  *Failing    `json:"failing,omitempty"`  // nil: it is live, or not checked
+	Death    *Death      `json:"death,omitempty"`    // the last end of its processes that no one had asked for; nil: none, or it was stopped since
+	Restarts int         `json:"restarts,omitempty"` // how often it was started after a death
+	Recent   []Execution `json:"recent,omitempty"`   // executions whose ids must still be known, with their outcomes
 }

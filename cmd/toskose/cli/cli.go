@@ -16,6 +16,8 @@ const (
 	ExitFailed   = 1 // the input is invalid, or something failed
 	ExitUsage    = 2
 	ExitUnopened = 2 // a command that only reads cannot open its input
+
+	ExitInterrupted = 130 // as shells report an interrupt
 )
 
 // Streams are where a command reads and prints.

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
 )
 
 // Form is the flag for the output format of a command; it implements [pflag.Value].
@@ -13,8 +17,12 @@ type Form string
 // The forms.
 const (
 	FormTable Form = "table"
+	FormWide  Form = "wide" // a table with more columns, where there are more
 	FormJSON  Form = "json"
+	FormYAML  Form = "yaml"
 )
+
+var forms = []string{string(FormTable), string(FormWide), string(FormJSON), string(FormYAML)}
 
 func (f *Form) String() string { return string(*f) }
 
@@ -23,8 +31,8 @@ func (*Form) Type() string { return "FORM" }
 
 // Set rejects unknown forms.
 func (f *Form) Set(text string) error {
-	if form := Form(text); form != FormTable && form != FormJSON {
-		return fmt.Errorf("it is %s or %s", FormTable, FormJSON)
+	if !slices.Contains(forms, text) {
+		return fmt.Errorf("it is one of %s", strings.Join(forms, ", "))
 	}
 	*f = Form(text)
 	return nil
@@ -33,15 +41,60 @@ func (f *Form) Set(text string) error {
 // Register adds the flag to a command.
 func (f *Form) Register(cmd *cobra.Command) {
 	*f = FormTable
-	cmd.Flags().VarP(f, "output", "o", "table, for people, or json, for programs")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{string(FormTable), string(FormJSON)}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	cmd.Flags().VarP(f, "output", "o", "table or wide, for people; json or yaml, for programs")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
-// Show prints an answer: as JSON, or as people read it.
+// ForPrograms reports whether the output is for programs.
+func (f Form) ForPrograms() bool { return f == FormJSON || f == FormYAML }
+
+// Show prints an answer: as JSON or YAML, or as people read it.
 func (f *Form) Show(out io.Writer, answer any, people func(io.Writer)) error {
-	if *f == FormJSON {
+	switch *f {
+	case FormJSON:
 		return WriteJSON(out, answer, "  ")
+	case FormYAML:
+		return writeYAML(out, answer)
+	case FormTable, FormWide:
+		people(out)
 	}
-	people(out)
 	return nil
+}
+
+// ShowNext prints one of several answers: as a line of JSON, or a document of YAML. The form is for programs.
+func (f *Form) ShowNext(out io.Writer, answer any) error {
+	if *f == FormJSON {
+		return WriteJSON(out, answer, "")
+	}
+	if _, err := io.WriteString(out, "---\n"); err != nil {
+		return err
+	}
+	return writeYAML(out, answer)
+}
+
+// writeYAML writes a value as YAML, with the names and the order that it has as JSON.
+func writeYAML(w io.Writer, value any) error {
+	var text bytes.Buffer
+	if err := WriteJSON(&text, value, ""); err != nil {
+		return err
+	}
+	var node yaml.Node
+	if err := yaml.Unmarshal(text.Bytes(), &node); err != nil {
+		return err
+	}
+	asBlocks(&node)
+	encoder := yaml.NewEncoder(w)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(&node); err != nil {
+		return err
+	}
+	return encoder.Close()
+}
+
+// asBlocks removes the style of JSON from a node and the nodes in it.
+func asBlocks(n *yaml.Node) {
+	n.Style = 0
+	for _, child := range n.Content {
+		asBlocks(child)
+	}
 }

@@ -13,7 +13,8 @@ import (
 // Chosen is the manager that a command uses.
 type Chosen struct {
 	backend.Access
-	Source string // for display: a folder or a context
+	Source  string // for display: a folder or a context
+	Context string // the name of the context; empty: a folder
 }
 
 // NotFoundError reports why no manager could be chosen.
@@ -26,8 +27,8 @@ func (e *NotFoundError) Error() string {
 func (e *NotFoundError) Unwrap() error { return e.err }
 
 // Choose finds the manager to ask: of a folder or a context that is named, of the
-// context that the environment names, of the working directory, or of the context in
-// use.
+// context that the environment names, of the working directory, or of the context that
+// this session selected.
 func Choose(environ []string, dir, name string) (Chosen, error) {
 	if dir != "" && name != "" {
 		return Chosen{}, cli.Misuse(errors.New("--dir and --context both say which manager to ask: give one"))
@@ -55,7 +56,9 @@ func Choose(environ []string, dir, name string) (Chosen, error) {
 	if err != nil {
 		return Chosen{}, err
 	}
-	return chosen(c, fmt.Sprintf("context %q", name))
+	found, err := chosen(c, fmt.Sprintf("context %q", name))
+	found.Context = name
+	return found, err
 }
 
 func chosen(c Context, source string) (Chosen, error) {
@@ -63,11 +66,11 @@ func chosen(c Context, source string) (Chosen, error) {
 	if err != nil {
 		return Chosen{}, &NotFoundError{err}
 	}
-	return Chosen{at, source}, nil
+	return Chosen{Access: at, Source: source}, nil
 }
 
-// Deployed makes a context of an application that was deployed from a folder, and
-// chooses it.
+// Deployed makes a context of an application that is deployed from a folder, and
+// selects it.
 func Deployed(environ []string, name, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -27,6 +27,9 @@ need no --dir, in any folder. ` + "`toskose undeploy`" + ` removes it.
 Commands use the first that is given: --dir; --context or $TOSKOSE_CONTEXT; the
 application that was packaged in the working directory; the selected context.
 
+Each terminal session has its own selection: no shell switches the context of
+another. With a single context, none needs to be selected.
+
 Contexts are files in $TOSKOSE_CONFIG (default: toskose in the user's configuration
 folder). They contain the paths of files with passwords, tokens and keys, never the
 secrets themselves.`,
@@ -49,7 +52,7 @@ func (k *keeper) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
-		Short:   "List the contexts; the one in use is marked with *",
+		Short:   "List the contexts; the selected one is marked with *",
 		Example: "  toskose context ls",
 		Args:    cli.Args(0, 0),
 		RunE: func(*cobra.Command, []string) error {

@@ -63,27 +63,32 @@ func (c Context) Access() (at backend.Access, err error) {
 }
 
 // Store is the folder of a user's contexts: one file for each, so that concurrent commands do not
-// overwrite each other's changes, and one file with the current name.
-type Store struct{ dir string }
+// overwrite each other's changes, and one file for each terminal session with the name that it selected.
+type Store struct{ dir, session string }
 
 // Find returns the store of a process with an environment, which need not exist yet.
 // It is where os.UserConfigDir would have it.
 func Find(environ []string) (Store, error) {
+	dir, err := folder(environ)
+	return Store{dir, sessionName()}, err
+}
+
+func folder(environ []string) (string, error) {
 	if dir := variable(environ, "TOSKOSE_CONFIG"); dir != "" {
-		return Store{dir}, nil
+		return dir, nil
 	}
 	home, roaming, config := variable(environ, "HOME"), variable(environ, "AppData"), variable(environ, "XDG_CONFIG_HOME")
 	switch {
 	case runtime.GOOS == "windows" && roaming != "":
-		return Store{filepath.Join(roaming, "toskose")}, nil
+		return filepath.Join(roaming, "toskose"), nil
 	case runtime.GOOS == "darwin" && home != "":
-		return Store{filepath.Join(home, "Library", "Application Support", "toskose")}, nil
+		return filepath.Join(home, "Library", "Application Support", "toskose"), nil
 	case filepath.IsAbs(config):
-		return Store{filepath.Join(config, "toskose")}, nil
+		return filepath.Join(config, "toskose"), nil
 	case home != "":
-		return Store{filepath.Join(home, ".config", "toskose")}, nil
+		return filepath.Join(home, ".config", "toskose"), nil
 	}
-	return Store{}, errors.New("cannot find a folder for contexts: set TOSKOSE_CONFIG to one")
+	return "", errors.New("cannot find a folder for contexts: set TOSKOSE_CONFIG to one")
 }
 
 // Mounted returns the folder whose secrets the containers of this user's applications mount on a
@@ -109,7 +114,7 @@ func variable(environ []string, name string) string {
 // The errors of names.
 var (
 	ErrUnknown = errors.New("there is no such context")
-	ErrNone    = errors.New("no context is in use")
+	ErrNone    = errors.New("no context is selected")
 	ErrName    = errors.New("a context's name has letters, digits, dots, dashes and underscores, at most 100, and begins with one of the first two")
 )
 
@@ -123,8 +128,6 @@ func (s Store) file(name string) (string, error) {
 	}
 	return filepath.Join(s.dir, "contexts", name+extension), nil
 }
-
-func (s Store) currentFile() string { return filepath.Join(s.dir, "current-context") }
 
 // Names returns the names of all contexts, sorted.
 func (s Store) Names() ([]string, error) {
@@ -186,7 +189,7 @@ func (s Store) Put(name string, c Context) error {
 	return nil
 }
 
-// Remove removes a context, which then is the current one no longer.
+// Remove removes a context, and no session has it selected any longer.
 func (s Store) Remove(name string) error {
 	file, err := s.file(name)
 	if err != nil {
@@ -199,36 +202,10 @@ func (s Store) Remove(name string) error {
 	case err != nil:
 		return fmt.Errorf("cannot remove context %q: %w", name, err)
 	}
-	if current, err := s.Current(); err == nil && current == name {
-		err = os.Remove(s.currentFile())
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cannot leave context %q: %w", name, err)
-		}
+	if err := s.leave(name); err != nil {
+		return fmt.Errorf("cannot leave context %q: %w", name, err)
 	}
 	return nil
-}
-
-// Use makes a context the current one.
-func (s Store) Use(name string) error {
-	if _, err := s.Get(name); err != nil {
-		return err
-	}
-	if err := write(s.currentFile(), []byte(name+"\n")); err != nil {
-		return fmt.Errorf("cannot change to context %q: %w", name, err)
-	}
-	return nil
-}
-
-// Current returns the name of the context in use, or ErrNone.
-func (s Store) Current() (string, error) {
-	text, err := os.ReadFile(s.currentFile())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", ErrNone
-	case err != nil:
-		return "", fmt.Errorf("cannot read which context is in use: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 // write replaces a file atomically. Other users cannot read it: it contains the paths of

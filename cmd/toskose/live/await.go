@@ -22,7 +22,7 @@ func Warn(w io.Writer, g client.Goal, kept bool) {
 	}
 }
 
-// AwaitGoal prints the progress until the goal is reached or the time limit passes.
+// AwaitGoal prints the progress until the goal is reached, nothing is tried again, or the time limit passes.
 func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say func(line string)) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -33,24 +33,44 @@ func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say
 			say(now)
 		}
 	})
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrNoAnswer) {
-		return err
-	}
 	lines := make([]string, 0, len(g.Obstacles))
 	for _, o := range g.Obstacles {
-		lines = append(lines, "\n"+o.String())
+		lines = append(lines, "\n"+o.String()+help(o))
+	}
+	switch {
+	case errors.Is(err, client.ErrStuck):
+		return fmt.Errorf("%d of %d components have reached the goal, and nothing is tried again:%s", g.Reached, g.Wanted, strings.Join(lines, ""))
+	case !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrNoAnswer):
+		return err
 	}
 	return fmt.Errorf("the goal is not reached after %s: %d of %d components have reached it%s", timeout, g.Reached, g.Wanted, strings.Join(lines, ""))
+}
+
+// help returns the commands that help with an obstacle; it may be empty.
+func help(o client.Obstacle) string {
+	switch {
+	case o.Missing:
+		return "; `toskose deploy` or, for a stopped container, `docker start` runs it again"
+	case o.Final && o.Component != "":
+		return fmt.Sprintf("; see `toskose logs %s`", o.Component)
+	}
+	return ""
 }
 
 // progress is a line with the progress of a goal, running operations and obstacles.
 func progress(g client.Goal) string {
 	now := fmt.Sprintf("%d of %d", g.Reached, g.Wanted)
+	if g.State == "up" || g.State == "down" {
+		now += " " + g.State
+	}
+	if g.Done && len(g.Settling) > 0 {
+		return visible.Text(now + ", settling")
+	}
 	for _, s := range g.Underway {
 		now += fmt.Sprintf("; %s:%s", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part))
 	}
-	if len(g.Underway) == 0 {
-		for _, o := range g.Obstacles {
+	for _, o := range g.Obstacles {
+		if len(g.Underway) == 0 || !o.Waits && o.Component != "" {
 			now += "; " + o.String()
 		}
 	}

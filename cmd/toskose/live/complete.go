@@ -29,7 +29,9 @@ func (m *Manager) completion(places ...names) cobra.CompletionFunc {
 func (m *Manager) complete(ctx context.Context, of names, args []string, begun string) (all []string) {
 	ctx, cancel := context.WithTimeout(ctx, completing)
 	defer cancel()
-	_ = m.Ask(func(c *client.Client) error { // a completion prints no errors
+	silent := *m
+	silent.Say = nil
+	_ = silent.Ask(func(c *client.Client) error { // a completion prints no errors
 		app, err := c.App(ctx)
 		if err == nil {
 			all = of(app, args)
@@ -39,6 +41,12 @@ func (m *Manager) complete(ctx context.Context, of names, args []string, begun s
 	all = slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, begun) || slices.Contains(args, name) })
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// CompleteComponents completes the first argument with the names of components.
+func (m *Manager) CompleteComponents() cobra.CompletionFunc {
+	none := func(client.App, []string) []string { return nil }
+	return m.completion(componentNames, none)
 }
 
 func componentNames(app client.App, _ []string) []string {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,24 +17,30 @@ import (
 )
 
 func newEvents(s *session) *cobra.Command {
-	var follow bool
+	var follow, states bool
 	var since string
+	var last int
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print events of the components of a running application",
-		Long: `Print the states of components, or the events since --since: the start and end of
-operations, exits of processes, the progress of tasks, replicas that were found or
-lost. With --follow, keep printing until interrupted, and reconnect without a gap
-when the manager is replaced or cannot be reached for a while. With -o json, each
-event is an object on a line, with its id. The manager keeps the last 10,000 events;
-if older ones are missing, an event of kind "missing" comes first, and the states
-follow again.`,
+		Long: `Print the last 20 events, or those since --since: the start and end of operations, how
+processes ended, the progress of tasks, replicas that were found or lost. With
+--follow, keep printing until interrupted, and reconnect without a gap when the
+manager is replaced or cannot be reached for a while. With -o json, each event is an
+object on a line, with its id. The manager keeps the last 10,000 events; if older ones
+are missing, an event of kind "missing" comes first, and the states follow again.`,
 		Example: "  toskose events --dir thinking-toskosed\n  toskose events --dir thinking-toskosed --follow -o json",
 		Args:    cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			print := s.printEvent
-			if s.output == cli.FormJSON {
-				print = func(e client.Event) error { return cli.WriteJSON(s.streams.Out, e, "") }
+			if s.output.ForPrograms() {
+				print = func(e client.Event) error { return s.output.ShowNext(s.streams.Out, e) }
+			}
+			if last < 0 {
+				return cli.Misuse(fmt.Errorf("--last %d is not a number of events", last))
+			}
+			if since == "" && !states {
+				since = client.Latest(last)
 			}
 			ctx := cmd.Context()
 			return s.Ask(func(c *client.Client) error {
@@ -51,7 +58,10 @@ follow again.`,
 	s.Register(cmd)
 	s.output.Register(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new events")
+	cmd.Flags().IntVarP(&last, "last", "n", 20, "start with the last `N` events")
 	cmd.Flags().StringVar(&since, "since", "", "start after the event with this `ID`")
+	cmd.Flags().BoolVar(&states, "states", false, "start with the current state of each component")
+	cmd.MarkFlagsMutuallyExclusive("last", "since", "states")
 	return cmd
 }
 
@@ -72,6 +82,9 @@ func (s *session) printEvent(e client.Event) error {
 		var run client.Run
 		run.Fill(*x)
 		what = append(what, sentence(run))
+		if x.Last != "" {
+			what = append(what, fmt.Sprintf("last line: %q", x.Last))
+		}
 	} else if e.Task != nil {
 		var t client.Task
 		if err := json.Unmarshal(e.Task, &t); err != nil {
@@ -79,7 +92,7 @@ func (s *session) printEvent(e client.Event) error {
 		}
 		what = append(what, string(t.Phase), counted(&t, e.Time))
 	} else {
-		what = slices.DeleteFunc([]string{e.State, e.Why}, func(text string) bool { return text == "" })
+		what = slices.DeleteFunc([]string{e.State, cmp.Or(e.Reason, e.Why)}, func(text string) bool { return text == "" })
 	}
 	_, err := io.WriteString(s.streams.Out, visible.Text(fmt.Sprintf("%s  %-11s  %s  %s", e.Time.UTC().Format(time.RFC3339), e.Kind, where, strings.Join(what, ": ")))+"\n")
 	return err

@@ -61,6 +61,9 @@ func newGoalCommand(s *session, state, short, long string) *cobra.Command {
 				for _, name := range names {
 					states[name] = state
 				}
+				if err := checkNames(ctx, c, states); err != nil {
+					return client.Goal{}, false, err
+				}
 				return c.AddToGoal(ctx, states)
 			})
 		},
@@ -85,6 +88,9 @@ up, down or none. Then wait until the goal is reached.`,
 					return err
 				}
 				return w.set(cmd.Context(), func(ctx context.Context, c *client.Client) (client.Goal, bool, error) {
+					if err := checkNames(ctx, c, states); err != nil {
+						return client.Goal{}, false, err
+					}
 					return c.AddToGoal(ctx, states)
 				})
 			}
@@ -101,7 +107,7 @@ up, down or none. Then wait until the goal is reached.`,
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return w.complete(cmd.Context(), assignable, args, begun), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
-	cmd.AddCommand(newResume(&session{streams: s.streams, quiet: s.quiet}))
+	cmd.AddCommand(newResume(&session{Manager: s.Manager, streams: s.streams, quiet: s.quiet}))
 	return cmd
 }
 
@@ -146,7 +152,7 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 		if !w.noWait {
 			err = AwaitGoal(ctx, c, w.timeout, w.tell)
 		}
-		if err != nil || w.output != cli.FormJSON {
+		if err != nil || !w.output.ForPrograms() {
 			return err
 		}
 		if g, err = c.Goal(ctx); err != nil {
@@ -156,9 +162,9 @@ func (w *waiting) set(ctx context.Context, set func(context.Context, *client.Cli
 	})
 }
 
-// tell prints the progress of a goal, even with JSON output.
+// tell prints the progress of a goal, even with output for programs.
 func (w *waiting) tell(line string) {
-	if w.output == cli.FormJSON {
+	if w.output.ForPrograms() {
 		w.say("%s", line)
 	} else if !*w.quiet {
 		fmt.Fprintln(w.streams.Out, line)
@@ -182,11 +188,14 @@ func printGoal(w io.Writer, g client.Goal) {
 		fmt.Fprintf(w, "  %s: %s\n", name, g.States[name])
 	}
 	fmt.Fprintf(w, "%d of %d components on replicas have reached the goal.\n", g.Reached, g.Wanted)
+	if len(g.Settling) > 0 {
+		fmt.Fprintf(w, "  started too recently to count as stable: %s\n", strings.Join(g.Settling, ", "))
+	}
 	for _, s := range g.Underway {
 		fmt.Fprintf(w, "  %s:%s is running on %s\n", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part), s.Instance)
 	}
 	for _, o := range g.Obstacles {
-		fmt.Fprintf(w, "  %s\n", visible.Text(o.String()))
+		fmt.Fprintf(w, "  %s\n", visible.Text(o.String()+help(o)))
 	}
 	for _, r := range g.Rejected {
 		fmt.Fprintf(w, "  %s\n", visible.Text(fmt.Sprintf("the unit of %s at %s has a goal that the manager has not signed (%s): %s", r.Node, r.Replica, r.Revision, r.Why)))

@@ -24,7 +24,9 @@ func newHistory(s *session) *cobra.Command {
 		Use:   "history [COMPONENT[/OPERATION]]",
 		Short: "List the executions of a running application",
 		Long: `List executions of operations, newest first, with their author (a user, or goal), time,
-replica and result. They are read from the journals of the existing containers.`,
+replica, result, and why they failed. For a start, this includes how its processes ended
+if no one had stopped them: exit code or signal, and the last line of output. They are
+read from the journals of the existing containers.`,
 		Example: "  toskose history --dir thinking-toskosed\n  toskose history --dir thinking-toskosed api/push_default --limit 5\n  toskose history --dir thinking-toskosed api --outcome failed -o json\n  toskose history --dir pipeline-toskosed import --index 2 --printed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,7 +47,7 @@ replica and result. They are read from the journals of the existing containers.`
 					}
 					q.Component, q.Operation = splitOperation(app, args[0])
 				}
-				q.Output = printed || s.output == cli.FormJSON
+				q.Output = printed || s.output.ForPrograms()
 				h, err := c.History(cmd.Context(), q)
 				if err != nil {
 					return err
@@ -90,7 +92,7 @@ func printHistory(w io.Writer, h client.History) {
 	var lines bytes.Buffer
 	below := []string{""}
 	table := tabwriter.NewWriter(&lines, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "STARTED\tCOMPONENT\tOPERATION\tBY\tREPLICA\tOUTCOME\tEXIT\tTOOK")
+	fmt.Fprintln(table, "STARTED\tCOMPONENT\tOPERATION\tBY\tREPLICA\tOUTCOME\tEXIT\tTOOK\tWHY")
 	for _, x := range h.Executions {
 		for _, r := range x.Runs {
 			exit, took, started := "-", "-", x.Started
@@ -105,8 +107,8 @@ func printHistory(w io.Writer, h client.History) {
 			if !r.Ended.IsZero() {
 				took = r.Ended.Sub(started).Round(time.Millisecond).String()
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", started.UTC().Format(time.RFC3339), x.Component, operationOf(x.Interface, x.Operation, x.Part),
-				cmp.Or(visible.Text(x.By), "-"), cmp.Or(r.Replica, r.Instance), r.Outcome, exit, took)
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", started.UTC().Format(time.RFC3339), x.Component, operationOf(x.Interface, x.Operation, x.Part),
+				cmp.Or(visible.Text(x.By), "-"), cmp.Or(r.Replica, r.Instance), r.Outcome, exit, took, cmp.Or(visible.Text(whyOf(r)), "-"))
 			below = append(below, endOf(r))
 		}
 	}
@@ -115,6 +117,14 @@ func printHistory(w io.Writer, h client.History) {
 		line, _ := lines.ReadString('\n')
 		_, _ = io.WriteString(w, line+more)
 	}
+}
+
+// whyOf says why a run failed, or when and how the processes that it started ended unexpectedly.
+func whyOf(r client.Run) string {
+	if r.Why == "" || r.Gone.IsZero() {
+		return r.Why
+	}
+	return fmt.Sprintf("at %s it %s", r.Gone.UTC().Format(time.RFC3339), r.Why)
 }
 
 // operationOf is the name of an operation, with the index of a task in brackets.

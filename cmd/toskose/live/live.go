@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,9 @@ func Commands(streams cli.Streams, environ []string, quiet *bool) []*cobra.Comma
 	all := []func(*session) *cobra.Command{newPs, newUp, newDown, newGoal, newRun, newRestart, newWait, newEvents, newLogs, newHistory, newTop}
 	commands := make([]*cobra.Command, 0, len(all))
 	for _, command := range all {
-		commands = append(commands, command(&session{Manager: Manager{Environ: environ}, streams: streams, quiet: quiet}))
+		s := &session{Manager: Manager{Environ: environ}, streams: streams, quiet: quiet}
+		s.Say = func(text string) { s.say("%s", text) }
+		commands = append(commands, command(s))
 	}
 	return commands
 }
@@ -32,6 +35,7 @@ func Commands(streams cli.Streams, environ []string, quiet *bool) []*cobra.Comma
 type Manager struct {
 	Dir, Context, Address string
 	Environ               []string
+	Say                   func(string) // prints which application is meant, if a context selected it; nil: do not
 }
 
 // Register adds its flags to a command.
@@ -55,6 +59,9 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 	if err != nil {
 		return err
 	}
+	if m.Say != nil && at.Context != "" {
+		m.Say(at.Context + " at " + hostOf(at.Address))
+	}
 	err = f(manager)
 	var problem *client.Problem
 	switch {
@@ -66,6 +73,14 @@ func (m *Manager) Ask(f func(*client.Client) error) error {
 		return fmt.Errorf("the manager at %s refuses the %s of %s: it belongs to another application, or was replaced (%w)", at.Address, shown(at.Access), at.Source, err)
 	}
 	return err
+}
+
+// hostOf returns the host and port of an address.
+func hostOf(address string) string {
+	if at, err := url.Parse(address); err == nil && at.Host != "" {
+		return at.Host
+	}
+	return address
 }
 
 // shown names the credential of a request.

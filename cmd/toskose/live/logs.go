@@ -118,7 +118,7 @@ func (l *logging) print(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	return l.Ask(func(c *client.Client) error {
 		each := l.printJSON
-		if l.output != cli.FormJSON {
+		if !l.output.ForPrograms() {
 			app, err := c.App(ctx)
 			if err != nil {
 				return err
@@ -140,7 +140,7 @@ func (l *logging) printJSON(line client.LogLine) error {
 	if line.Kind == client.LogLive {
 		return nil
 	}
-	return cli.WriteJSON(l.streams.Out, line, "")
+	return l.output.ShowNext(l.streams.Out, line)
 }
 
 // printer prints lines as text, with the replica if a component has several.

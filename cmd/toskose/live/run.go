@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/internal/suggest"
 	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/manager/client"
 )
@@ -123,19 +124,26 @@ func overridden(pairs []string) (map[string]string, error) {
 
 // component finds a component by its name.
 func component(app client.App, name string) (client.Component, error) {
-	names := make([]string, 0, len(app.Components))
 	for _, c := range app.Components {
 		if c.Name == name {
 			return c, nil
 		}
-		names = append(names, c.Name)
 	}
 	for _, n := range app.Nodes {
 		if slices.Contains(n.Job, name) {
 			return client.Component{}, fmt.Errorf("component %q is run by its orchestrator: container %q is a job, which is %s", name, n.Name, n.State)
 		}
 	}
-	return client.Component{}, fmt.Errorf("%q is not a component of %q, which has %s", name, app.Name, strings.Join(names, ", "))
+	return client.Component{}, UnknownComponent(app, name)
+}
+
+// UnknownComponent returns the error of a name that is not a component of an application.
+func UnknownComponent(app client.App, name string) error {
+	names := componentNames(app, nil)
+	if near := suggest.Nearest(name, names); near != "" {
+		return fmt.Errorf("%q is not a component of %q; did you mean %q?", name, app.Name, near)
+	}
+	return fmt.Errorf("%q is not a component of %q, which has %s", name, app.Name, strings.Join(names, ", "))
 }
 
 // execute runs an operation, and prints its result on each replica.

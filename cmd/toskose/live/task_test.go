@@ -160,12 +160,12 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 		said  string
 		exit  int
 	}{
-		{"ps", []client.Task{soon()}, "", "box      load           10.0.0.1:9001   configured   -       3 of 5, 1 failed, next try in 8 s\n", "", 0},
+		{"ps", []client.Task{soon()}, "", "box      load           configured   -       0          3 of 5, 1 failed, next try in 8 s\n", "", 0},
 		{"ps load", []client.Task{soon()}, "", "load: retrying, 3 of 5, 1 failed, next try in 8 s\nINDEX   PHASE       REPLICA         ATTEMPTS   EXIT      NEXT TRY    EXECUTION\n" +
 			"0       completed   10.0.0.1:9001   1          0         -           goal-0\n1       failed      10.0.0.1:9001   4          3         -           goal-1\n" +
 			"2       retrying    -               2          SIGKILL   in 8 s   -\n", "", 0},
 		{"ps load -o json", []client.Task{soon()}, "", `"phase": "retrying"`, "", 0},
-		{"ps", []client.Task{waits}, "", "loader   tool, import   -               stopped      -       a job, run by its orchestrator\n", "", 0},
+		{"ps", []client.Task{waits}, "", "loader   tool, import   stopped      -       -          a job, run by its orchestrator\n", "", 0},
 		{"ps import", []client.Task{waits}, "", "", `component "import" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
 		{"run import", []client.Task{waits}, "", "", `component "import" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
 		{"run tool create", []client.Task{waits}, "", "", `component "tool" is run by its orchestrator: container "loader" is a job, which is stopped`, 1},
@@ -186,7 +186,7 @@ func TestTasksFromTheCommandLine(t *testing.T) {
 		{"wait load", []client.Task{failed(code(4), "")}, "", "", "index 1 failed 4 times", 4},
 		{"wait load --for up", []client.Task{failed(code(5), "")}, "", "", "index 1 failed 4 times", 5},
 		{"wait load --for configured", []client.Task{failed(code(6), "")}, "", "", "", 0},
-		{"wait load --for done --timeout 30ms", []client.Task{waits}, "", "", `after 30ms task "load" is waiting: 0 of 5; load: it waits for feature of "db"`, 1},
+		{"wait load --for done --timeout 300ms", []client.Task{waits}, "", "", `after 300ms task "load" is waiting: 0 of 5; load: it waits for feature of "db"`, 1},
 		{"history load --index 2 --printed", []client.Task{waits}, "GET /api/v1/executions component=load&index=2&limit=20&output=true", "    part 2\n", "", 0},
 		{"history load", []client.Task{waits}, "GET /api/v1/executions component=load&limit=20&output=false", "Task.run[2]", "", 0},
 	} {

@@ -89,8 +89,8 @@ func (s *session) top(ctx context.Context, c *client.Client, names []string, fol
 }
 
 func (s *session) showUsage(now []usage, follow bool, at time.Time) error {
-	if follow && s.output == cli.FormJSON {
-		return cli.WriteJSON(s.streams.Out, now, "") // one array on each line
+	if follow && s.output.ForPrograms() {
+		return s.output.ShowNext(s.streams.Out, now)
 	}
 	return s.output.Show(s.streams.Out, now, func(w io.Writer) {
 		if !follow {

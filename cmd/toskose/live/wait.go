@@ -130,6 +130,9 @@ func targets(ctx context.Context, c *client.Client, app client.App, names []stri
 		if state != "" {
 			states = map[string]string{name: state}
 		}
+		if err := checkNames(ctx, c, map[string]string{name: cmp.Or(state, "up")}); err != nil {
+			return w, err
+		}
 		plan, err := c.Plan(ctx, "", states)
 		if err != nil {
 			return w, err

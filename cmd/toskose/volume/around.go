@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -137,7 +138,11 @@ func idleApp(ctx context.Context, c *client.Client, users []volumes.User) (app c
 func (w *stopped) stopComponents(ctx context.Context, c *client.Client, app client.App, users []volumes.User, lost context.CancelCauseFunc) error {
 	var toStop []client.Component
 	var names []string
-	for _, of := range slices.Backward(app.Components) {
+	components, err := inOrder(ctx, c, app)
+	if err != nil {
+		return err
+	}
+	for _, of := range components {
 		if slices.ContainsFunc(users, func(u volumes.User) bool { return u.Node == of.Node }) && slices.ContainsFunc(of.Allowed, isStop) {
 			toStop, names = append(toStop, of), append(names, of.Name)
 		}
@@ -168,6 +173,26 @@ func (w *stopped) stopComponents(ctx context.Context, c *client.Client, app clie
 		}
 	}
 	return ctx.Err()
+}
+
+// inOrder returns the components in the order in which the plan for down stops them: dependents first.
+func inOrder(ctx context.Context, c *client.Client, app client.App) ([]client.Component, error) {
+	down, err := c.Plan(ctx, "down", nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot plan the order in which to stop the components: %w", err)
+	}
+	number := map[string]int{}
+	if down.Plan != nil {
+		for i, step := range down.Plan.Steps() {
+			if _, known := number[step.Component]; !known && isStop(step.Operation.Operation.String()) {
+				number[step.Component] = i
+			}
+		}
+	}
+	components := slices.Clone(app.Components)
+	slices.Reverse(components)
+	slices.SortStableFunc(components, func(a, b client.Component) int { return cmp.Compare(number[a.Name], number[b.Name]) })
+	return components, nil
 }
 
 // stopOne stops a component. If ctx ends meanwhile, it waits for the end of the stop, since
@@ -248,19 +273,32 @@ func (w *stopped) start(ctx context.Context) error {
 	if len(w.components) == 0 && w.lease == nil {
 		return errors.Join(failed...)
 	}
-	if w.lease != nil {
-		defer w.lease.end()
-	}
-	err := w.ask(ctx, func(c *client.Client) error {
+	failed = append(failed, w.ask(ctx, func(c *client.Client) error {
 		var failed []error
 		for _, of := range slices.Backward(w.components) {
 			failed = append(failed, w.startOne(ctx, c, of))
 		}
-		failed = append(failed, w.release(ctx, c))
+		return errors.Join(failed...)
+	}))
+	releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	failed = append(failed, w.releaseAll(releasing))
+	return errors.Join(failed...)
+}
+
+// releaseTime is how long it may take to release the holds, also after the starts have taken too long.
+const releaseTime = time.Minute
+
+// releaseAll ends the lease and all holds that the stops have placed on components, so that the goal applies to them again.
+func (w *stopped) releaseAll(ctx context.Context) error {
+	if w.lease != nil {
+		w.lease.end()
+	}
+	return w.ask(ctx, func(c *client.Client) error {
+		failed := []error{w.release(ctx, c)}
 		for _, of := range slices.Backward(w.components) {
 			failed = append(failed, live.Release(ctx, c, of.Name, w.goal))
 		}
 		return errors.Join(failed...)
 	})
-	return errors.Join(append(failed, err)...)
 }

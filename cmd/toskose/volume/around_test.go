@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +22,8 @@ import (
 	"github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager/volumes"
 	"github.com/toskose/toskose/packager/volumes/tree"
+	"github.com/toskose/toskose/spec/plan"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // asked is a manager of two components, and an engine with their containers and another,
@@ -32,6 +35,8 @@ type asked struct {
 	fails map[string]string // what is refused, and why: a kind of problem, or an outcome
 	state map[string]string
 	goal  string
+	plan  *client.Steps // for down
+	held  string        // the component that a stop has put on hold
 
 	history   map[string][]client.Execution
 	interrupt func() // called while a component stops, which takes two more requests
@@ -71,6 +76,14 @@ func (a *asked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			app.Components = append(app.Components, c)
 		}
 		answer = app
+	case path == "/api/v1/app/plan":
+		answer = map[string]any{"plan": a.plan}
+	case path == "/api/v1/app/goal/resume":
+		a.do("resume " + a.held)
+		a.held = ""
+		answer = client.Goal{State: a.goal}
+	case path == "/api/v1/app/goal" && a.held != "" && slices.Contains(a.did, "copy"):
+		answer = client.Goal{State: a.goal, Holds: map[string]client.Hold{a.held: {}}}
 	case path == "/api/v1/app/goal":
 		answer = client.Goal{State: a.goal}
 	case strings.HasPrefix(path, "/api/v1/app/goal/leases/"):
@@ -340,6 +353,38 @@ func TestAGoalStartsNothingMeanwhile(t *testing.T) {
 		t.Error(err)
 	}
 	want := []string{"PUT lease", "stop api", "stop gui", "copy", "start gui", "start api", "DELETE lease"}
+	if diff := cmp.Diff(want, a.did); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTheOrderIsThePlans: the order of the list would stop api before gui, which requires it.
+func TestTheOrderIsThePlans(t *testing.T) {
+	t.Parallel()
+	stop := func(component string) client.PlanStep {
+		return client.PlanStep{Operation: plan.Operation{Component: component, Operation: protocol.Operation{Interface: "Standard", Name: "stop"}}}
+	}
+	a := &asked{state: map[string]string{"gui": "started", "api": "started"}, plan: &client.Steps{Levels: [][]client.PlanStep{{stop("gui")}, {stop("api")}}}}
+	if err := around(t, a, io.Discard, func(context.Context) error { a.do("copy"); return nil }); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"stop gui", "stop api", "copy", "start api", "start gui"}, a.did); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestHoldsEndWhateverFails: a component that cannot be started is given back to the goal, too.
+func TestHoldsEndWhateverFails(t *testing.T) {
+	t.Parallel()
+	a := &asked{
+		state: map[string]string{"gui": "started", "api": "started"}, goal: "up", held: "gui",
+		fails: map[string]string{"start gui": "not-allowed"},
+	}
+	err := around(t, a, io.Discard, func(context.Context) error { a.do("copy"); return nil })
+	if err == nil || !strings.Contains(err.Error(), `cannot start "gui"`) {
+		t.Error(err)
+	}
+	want := []string{"PUT lease", "stop api", "stop gui", "copy", "start gui", "start api", "DELETE lease", "resume gui"}
 	if diff := cmp.Diff(want, a.did); diff != "" {
 		t.Error(diff)
 	}

@@ -94,12 +94,11 @@ func (w *stopped) renew(ctx context.Context, l *lease, lost context.CancelCauseF
 	}
 }
 
-// release ends the lease.
+// release ends the lease at the manager.
 func (w *stopped) release(ctx context.Context, c *client.Client) error {
 	if w.lease == nil {
 		return nil
 	}
-	w.lease.end()
 	if err := c.EndLease(ctx, w.lease.id); err != nil {
 		return fmt.Errorf("cannot give the components back to the goal, which has them in %s: %w", leaseTime, err)
 	}

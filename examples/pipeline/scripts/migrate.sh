@@ -1,4 +1,4 @@
 #!/bin/sh
-# At least once is promised, exactly once is not: a migration has to stand being repeated.
+# A Task runs at least once, not exactly once: a migration must be idempotent.
 [ -e /data/schema ] || echo 1 >/data/schema
 echo migrated >>/tmp/ran

@@ -33,6 +33,20 @@ func (p *Project) checkFolder() error {
 		return fmt.Errorf("its manager would be published at %s of the engine's machine, %s, where it is not reached from here: "+
 			"name another address of that machine by manager.bind in toskose.yml, and package it again with --tls", bind, p.Machine())
 	}
+	return p.checkReplicas()
+}
+
+// checkReplicas returns an error if several replicas would publish the same port of the engine.
+func (p *Project) checkReplicas() error {
+	published, err := compose.ReadPublished(p.Dir, compose.LocalFile)
+	if err != nil {
+		return err
+	}
+	for _, port := range published {
+		if port.Replicas > 1 {
+			return errors.New(compose.SharedPort(port.Service, port.Replicas, port.Port))
+		}
+	}
 	return nil
 }
 

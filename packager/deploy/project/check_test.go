@@ -28,6 +28,18 @@ func TestWhatIsForASwarmOnlyIsRefusedWhereThereIsNone(t *testing.T) {
 	if err := p.checkFolder(); err != nil {
 		t.Error(err)
 	}
+	for deploy, want := range map[string]string{"{replicas: 1}": "", "{replicas: 3}": `container "web": its 3 replicas cannot all publish port 8000 of a single engine`} {
+		file := "services: {web: {ports: ['8000:80'], deploy: " + deploy + "}, worker: {deploy: {replicas: 5}}}"
+		if err := os.WriteFile(filepath.Join(app.Dir, compose.LocalFile), []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.checkFolder(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("with %s: %v", deploy, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(app.Dir, compose.LocalFile), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for host, refused := range map[string]bool{"tcp://10.0.0.7:2375": true, "tcp://localhost:2375": false, "tcp://[::1]:2375": false, "unix:///x": false} {
 		var err error
 		if p.Docker, err = client.NewClientWithOpts(client.WithHost(host)); err != nil {

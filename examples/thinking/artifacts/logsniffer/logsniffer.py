@@ -3,7 +3,7 @@
     GET /             the page
     GET /entries      ?q=TEXT&method=METHOD&status=CLASS: {"entries": [...], "matching": N, "read": N}
 
-logsniffer.py CONFIG, a JSON file with the port to listen on and the log to show.
+usage: logsniffer.py CONFIG, a JSON file with the port to listen on and the log to show.
 """
 
 import json
@@ -15,12 +15,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-TAIL = 1 << 20  # bytes of the log's end that are looked at
-SHOWN = 300  # entries in one answer
+TAIL = 1 << 20  # bytes read from the end of the log
+SHOWN = 300  # maximum number of entries in a response
 
 
 def tail(path):
-    """The last lines of a log, none when there is no log yet."""
+    """Returns the last lines of a log, or none if it does not exist yet."""
     try:
         with open(path, "rb") as log:
             start = max(0, log.seek(0, os.SEEK_END) - TAIL)
@@ -28,7 +28,7 @@ def tail(path):
             lines = log.read().decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return []
-    return lines[1:] if start else lines  # the first one is likely cut
+    return lines[1:] if start else lines  # the first line is probably incomplete
 
 
 def entry(line):
@@ -88,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format, *args):  # it shows a log and keeps none
+    def log_message(self, format, *args):  # the log viewer does not log requests
         pass
 
 

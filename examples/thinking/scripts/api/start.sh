@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts the API in the background, and ends. The unit waits until it takes connections.
+# Starts the API in the background, and exits. The unit waits until the API accepts connections.
 set -e
 
 cd "$INPUT_HOME"

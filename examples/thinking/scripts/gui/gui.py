@@ -1,6 +1,6 @@
-"""The web page of Thinking. It serves the files of one folder, and hands on what is below /api/ to the API.
+"""The web page of Thinking. It serves the files of one folder, and forwards requests below /api/ to the API.
 
-gui.py PORT API_URL FOLDER
+usage: gui.py PORT API_URL FOLDER
 """
 
 import json
@@ -53,7 +53,7 @@ class Handler(SimpleHTTPRequestHandler):
             connection.close()
 
     def _refuse(self, status, message):
-        self.close_connection = True  # the body stays unread
+        self.close_connection = True  # the body is not read
         self._send(status, json.dumps({"error": message}).encode())
 
     def _send(self, status, data):
@@ -75,7 +75,7 @@ class Handler(SimpleHTTPRequestHandler):
     def list_directory(self, path):
         self.send_error(404, "there is nothing here")
 
-    def log_message(self, format, *args):  # the API logs what matters
+    def log_message(self, format, *args):  # the API logs the requests
         pass
 
 

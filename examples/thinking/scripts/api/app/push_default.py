@@ -1,6 +1,6 @@
-"""Stores the thoughts of a CSV file that are not stored yet.
+"""Stores the thoughts of a CSV file, except duplicates of stored ones.
 
-push_default.py CONFIG CSV; the columns are author and text, and the first line names them.
+usage: push_default.py CONFIG CSV. The file has the columns author and text, with a header line.
 """
 
 import configparser

@@ -1,10 +1,10 @@
-"""A client of the Redis protocol (RESP 2), as much of it as the API needs."""
+"""A client for the subset of the Redis protocol (RESP 2) that the API needs."""
 
 import socket
 
 
 class StoreError(Exception):
-    """The store cannot be reached, or answered with an error."""
+    """The store cannot be reached, or returned an error."""
 
 
 class Connection:
@@ -26,7 +26,7 @@ class Connection:
         self._socket.close()
 
     def command(self, *words):
-        """Sends one command and returns its answer: str, int, list or None."""
+        """Sends one command and returns the response: str, int, list or None."""
         parts = [b"*%d\r\n" % len(words)]
         for word in words:
             data = str(word).encode()

@@ -1,10 +1,10 @@
 """The API of Thinking: thoughts over HTTP, kept in Redis.
 
     GET  /thoughts[?limit=N]  {"thoughts": [...]}, the newest first
-    POST /thoughts            {"text": "...", "author": "..."}, answers the thought
-    GET  /healthz             200 when the store answers, else 503
+    POST /thoughts            {"text": "...", "author": "..."}, returns the thought
+    GET  /healthz             200 if the store responds, else 503
 
-server.py CONFIG serves.
+usage: server.py CONFIG
 """
 
 import configparser
@@ -25,7 +25,7 @@ MAX_BODY = 16 * 1024
 
 
 class Refused(Exception):
-    """A request that cannot be served, with the status that says so."""
+    """A failed request, with its HTTP status."""
 
     def __init__(self, status, message):
         super().__init__(message)
@@ -36,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "Thinking"
     sys_version = ""
-    timeout = 30  # seconds that a silent client may hold a connection
+    timeout = 30  # seconds until the connection of an idle client is closed
 
     def do_GET(self):
         self._answer({"/thoughts": self._list, "/healthz": self._health})
@@ -81,7 +81,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             route = routes.get(url.path)
             if route is None:
-                self.close_connection = True  # a body, if there is one, stays unread
+                self.close_connection = True  # the body, if any, is not read
                 raise Refused(404, "there is nothing here; thoughts are at /thoughts")
             status, answer = route(parse_qs(url.query))
         except Refused as err:
@@ -110,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
             "ms": round(ms, 1),
         }))
 
-    def log_message(self, format, *args):  # the request log replaces it
+    def log_message(self, format, *args):  # replaced by the request log
         pass
 
 

@@ -1,4 +1,4 @@
-"""Thoughts, and where they are kept: a Redis list, the newest first."""
+"""Thoughts, stored in a Redis list, the newest first."""
 
 import json
 from datetime import datetime, timezone
@@ -14,11 +14,11 @@ _NEXT = "thinking:next-id"
 
 
 class BadThought(ValueError):
-    """What was given is no thought; the message says why."""
+    """The input is not a valid thought; the message contains the reason."""
 
 
 def make(given):
-    """Checks what somebody sent and returns the text and its author."""
+    """Validates the input and returns the text and its author."""
     if not isinstance(given, dict):
         raise BadThought("a thought is a JSON object with a text and, if you like, an author")
     text, author = given.get("text"), given.get("author", "")
@@ -37,7 +37,7 @@ def make(given):
 
 
 class Store:
-    """The thoughts in one Redis server. Each call has a connection of its own."""
+    """The thoughts in one Redis server. Each call uses a separate connection."""
 
     def __init__(self, host, port):
         self._host, self._port = host, port
@@ -55,7 +55,7 @@ class Store:
             return self._add(redis, text, author)
 
     def add_missing(self, pairs):
-        """Adds those pairs of text and author that are not stored yet, and tells how many."""
+        """Adds the pairs of text and author that are not stored yet, and returns their number."""
         with self._connect() as redis:
             stored = [json.loads(t) for t in redis.command("LRANGE", _LIST, 0, -1)]
             known = {(t["text"], t["author"]) for t in stored}
