@@ -11,6 +11,7 @@ import (
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/series"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/view"
@@ -40,6 +41,7 @@ type Options struct {
 	Discover time.Duration // interval between lookups of a node's replicas; 1 s
 	Settle   time.Duration // how long a response is delayed until reads show its effect; 1 s
 	Remember int           // how many ended executions are kept; 1,000
+	Sample   time.Duration // interval between samples of all components; 15 s
 }
 
 func (o Options) withDefaults() Options {
@@ -57,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Settle <= 0 {
 		o.Settle = time.Second
+	}
+	if o.Sample <= 0 {
+		o.Sample = series.Interval
 	}
 	if o.Remember <= 0 {
 		o.Remember = 1000
@@ -76,6 +81,7 @@ type App struct {
 	shown   shown
 	engine  *fleet.Engine
 	drawing Drawing
+	series  *series.Series
 }
 
 // New returns the manager of an application. The application's document must be valid.
@@ -89,7 +95,7 @@ func New(app *spec.Application, opts Options) (*App, error) {
 		return nil, err
 	}
 	goals := goalModel(app)
-	a := &App{model: model, drawing: newDrawing(app)}
+	a := &App{model: model, drawing: newDrawing(app), series: series.New()}
 	clock := goal.NewClock(nil)
 	observer := goal.NewObserver(digests(app), clock)
 	a.rules = view.NewRules(goals, observer, func() *goal.Document { return a.keeper.Document() }, clock)
@@ -108,6 +114,7 @@ func New(app *spec.Application, opts Options) (*App, error) {
 		UnitName: unitNames(app), Execute: w.execute, Now: clock.Now, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
+	a.fleet.Go(a.sampleSeries(opts.Sample))
 	if len(goals.Tasks) > 0 {
 		a.fleet.Go(a.publishTasks)
 	}

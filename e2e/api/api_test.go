@@ -27,6 +27,7 @@ import (
 	"github.com/toskose/toskose/manager/access"
 	"github.com/toskose/toskose/manager/api"
 	"github.com/toskose/toskose/manager/rest"
+	"github.com/toskose/toskose/manager/series"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/unit/wire"
 )
@@ -83,6 +84,12 @@ func (a *app) Plan(_ context.Context, req rest.GoalRequest) rest.Plan {
 }
 
 func (a *app) Drawing() manager.Drawing { return manager.Drawing{Name: "thinking"} }
+
+func (a *app) Series(from time.Time, wanted func(string) bool) series.Window {
+	s := series.New()
+	s.Add(time.Now(), []series.Value{{Component: "api", State: "running", Processes: 1, Memory: 1 << 20}})
+	return s.Since(from, wanted)
+}
 
 func (a *app) App(context.Context, manager.Detail) rest.App {
 	if a.panics {

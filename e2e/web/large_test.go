@@ -20,6 +20,7 @@ import (
 	"github.com/toskose/toskose/manager/goal"
 	"github.com/toskose/toskose/manager/mirror"
 	"github.com/toskose/toskose/manager/rest"
+	"github.com/toskose/toskose/manager/series"
 	"github.com/toskose/toskose/spec"
 	"github.com/toskose/toskose/spec/protocol"
 	"github.com/toskose/toskose/unit/wire"
@@ -105,6 +106,9 @@ func (l *large) GoalChanged() <-chan struct{} {
 	defer l.mu.Unlock()
 	return l.changed
 }
+
+// Series has no samples.
+func (l *large) Series(time.Time, func(string) bool) series.Window { return series.Window{} }
 
 // strive has the goal be as far as that.
 func (l *large) strive(g rest.Goal) {

@@ -27,7 +27,7 @@ func TestEverythingHasAnAddress(t *testing.T) {
 		return browser.Ask[[]string](b, `[...document.querySelectorAll('main a[href]')].map(a => a.getAttribute('href'))`)
 	}
 	addresses := map[string][2]string{} // what opens, where, and what else is said there
-	drawn, listed := linked("#/", "running"), linked("#/components", "running")
+	drawn, listed := linked("#/", "Topology of thinking"), linked("#/components", "Memory")
 	for _, n := range world.app.Nodes(t.Context(), manager.StatesOnly) {
 		for _, c := range n.Components {
 			at := "#/component/" + n.Name + "/" + c.Name

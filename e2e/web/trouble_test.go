@@ -3,10 +3,16 @@
 package web_test
 
 import (
+	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toskose/toskose/e2e/browser"
+	"github.com/toskose/toskose/manager/goal"
+	"github.com/toskose/toskose/manager/rest"
+	"github.com/toskose/toskose/spec/protocol"
 )
 
 // The page names each problem first, with its reason and what waits for it.
@@ -63,4 +69,35 @@ func TestThePageNamesALostContainer(t *testing.T) {
 	b.Await(`document.querySelector('[data-box=backend]').dataset.tone === 'bad'`)
 	b.Says("[data-box=api] .reason", "no container")
 	b.Look("trouble-container")
+}
+
+// What is tried again is amber, what is not is red, and what waits is grey.
+func TestTroubleIsAmberFirst(t *testing.T) {
+	l := newLarge(30)
+	b := browser.Open(t, serve(t, l, &atomic.Bool{}).URL+"/#/goal", 1440, nobody)
+	b.SignIn("admin", "pw")
+	b.Says("h1", "Goal")
+	l.turn("component007", protocol.Configured)
+	l.turn("component008", protocol.Configured)
+	l.turn("component009", protocol.Configured)
+	l.strive(rest.Goal{
+		State: goal.Up, Acting: true, Wanted: 30, Reached: 27,
+		Ahead: []goal.Ahead{{Level: 2, Component: "component009", Operation: "Standard.start", After: []string{"component008"}}},
+		Obstacles: []goal.Obstacle{
+			{Component: "component007", Reason: "Standard.start failed 2 times; it is tried again at 2026-01-01T00:00:00Z", Until: time.Now().Add(time.Minute)},
+			{Component: "component008", Reason: "Standard.start failed 3 times and is not tried again for this goal"},
+			{Component: "component009", Reason: "start waits for component008", Waits: true},
+		},
+	})
+	b.Says(".trouble [data-tone=warn]", "component007")
+	b.Says(".trouble [data-tone=bad] .waits", "component009")
+	b.Says(".chip", "27/30")
+	for tone, n := range map[string]int{"ok": 27, "warn": 1, "bad": 1, "idle": 1} {
+		b.Await(fmt.Sprintf(`document.querySelectorAll('.segments > [data-tone=%s]').length === %d`, tone, n))
+	}
+	b.Look("trouble-segments")
+	b.GoTo("#/")
+	for name, tone := range map[string]string{"component007": "warn", "component008": "bad", "component009": "idle", "component010": "ok"} {
+		b.Await(fmt.Sprintf(`document.querySelector('[data-box=%s]')?.dataset.tone === '%s'`, name, tone))
+	}
 }

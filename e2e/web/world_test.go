@@ -116,6 +116,9 @@ func load(t testing.TB, folder string) *spec.Application {
 	return app
 }
 
+// sampling is the interval between samples of components; 0: the manager's own.
+var sampling time.Duration
+
 func newThinking(t testing.TB) *world { return newWorld(t, "thinking") }
 
 func newWorld(t testing.TB, example string, changes ...func(*spec.Application)) *world {
@@ -139,7 +142,7 @@ func newWorld(t testing.TB, example string, changes ...func(*spec.Application)) 
 		found.of[n.Name] = []netip.AddrPort{units[n.Name].Addr}
 	}
 	app, err := manager.New(model, manager.Options{
-		Containers: found, Passwords: func(string) []string { return []string{"unit's"} }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute},
+		Containers: found, Passwords: func(string) []string { return []string{"unit's"} }, Limits: unitclient.Limits{Call: time.Minute, Connect: time.Minute}, Sample: sampling,
 	})
 	if err != nil {
 		t.Fatal(err)

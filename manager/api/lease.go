@@ -31,5 +31,8 @@ func (h leaseHandlers) lease(r *http.Request) (reply, error) {
 
 func (h leaseHandlers) endLease(r *http.Request) (reply, error) {
 	id := param(r, "lease")
+	if len(id) > longestLeaseID {
+		return reply{}, invalid("the id of a lease has at most %d bytes", longestLeaseID)
+	}
 	return ok(map[string]string{"id": id}), h.app.EndLease(r.Context(), id)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/toskose/toskose/manager/metrics"
 	"github.com/toskose/toskose/manager/openapi"
 	"github.com/toskose/toskose/manager/rest"
+	"github.com/toskose/toskose/manager/series"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/manager/web"
@@ -48,6 +49,7 @@ type States interface {
 	Node(ctx context.Context, node string, d manager.Detail) (rest.Node, error)
 	Component(ctx context.Context, node, component string, d manager.Detail) (rest.Component, error)
 	Operation(ctx context.Context, node, component, operation string, d manager.Detail) (rest.Operation, error)
+	Series(from time.Time, wanted func(component string) bool) series.Window
 }
 
 // Goals sets goals and reports progress.
@@ -256,6 +258,7 @@ func (s *server) table() []route {
 		{"GET", "/executions/{execution}", viewer, s.handle(operations.getExecution)},
 		{"DELETE", "/executions/{execution}", operator, s.handle(operations.cancelExecution)},
 		{"GET", "/logs", viewer, s.serveLines},
+		{"GET", "/series", viewer, s.handle(states.getSeries)},
 		{"GET", "/node", viewer, s.view(states.getNodes)},
 		{"POST", "/node/reload", admin, s.takesKey(s.handle(control.reload))},
 		{"GET", "/node/{node}", viewer, s.view(states.getNode)},

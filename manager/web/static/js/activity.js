@@ -48,12 +48,12 @@ export function known() {
   return past.executions || [];
 }
 
-// latest is the last of it, for the foot of the topology.
-export function latest() {
+// latest is the last of it, beside the topology or below it.
+export function latest(most = 6) {
   readAnew();
   if (!past.executions?.length) return null;
   return h('section', {class: 'latest reading', key: 'latest'}, h('h2', null, 'Latest ', h('a', {class: 'more', href: '#/activity'}, 'all')),
-    timeline(past.executions.slice(0, 6).map(x => ({at: x.started, x})), dayOf(now())));
+    timeline(past.executions.slice(0, most).map(x => ({at: x.started, x})), dayOf(now())));
 }
 
 // timeline is what happened, the latest first, under the days after the last one named.

@@ -63,6 +63,9 @@ function sized(p, expanded) {
   return {name: p.name, kind: p.kind, tile, of: p, ...shape};
 }
 
+// scored is how good an arrangement is: all of it is legible in the window, or as wide as it, or neither.
+const scored = (a, room) => fitting(a, room) + (fitting(a, room) >= LEGIBLE ? 20 : (a.w + 2 * MARGIN) * ENOUGH <= room.w ? 10 : 0);
+
 // flow places layers in columns of at most a height, and wraps columns at a width.
 function flow(layers, height, width, gap) {
   let x = 0, y = 0, band = 0, w = 0;
@@ -98,20 +101,22 @@ function wrapped(t, room, expanded) {
   for (const rows of HEIGHTS) {
     for (const scale of SCALES) {
       const a = flow(layers, tallest * rows + GAP * (rows - 1), Math.max(room.w / scale, TILE.w), gap), fits = fitting(a, room);
-      const score = fits >= LEGIBLE ? 20 + fits : a.w * ENOUGH <= room.w ? 10 + fits : fits;
+      const score = scored(a, room);
       if (!best || score > best.score + fits * .02) best = {...a, fits, score};
     }
   }
+  const order = new Map(topsOf(t).all.map((p, i) => [p, i]));
+  best.tops.sort((a, b) => order.get(a.of) - order.get(b.of)); // elements that move in the page lose their focus
   return best;
 }
 
 // arrange returns the drawing for a room: its size, the outermost boxes with their places, and its lines.
 export function arrange(t, room, expanded) {
-  const {all} = topsOf(t), given = {w: t.width, h: t.height, tops: all.map(p => ({name: p.name, kind: p.kind, of: p, x: p.x, y: p.y, w: p.w, h: p.h}))};
-  const tiles = all.some(p => sized(p, expanded).tile);
-  if (!tiles && fitting(given, room) >= ENOUGH) return {...given, edges: t.edges.map(e => ({of: [e], from: e.from, to: e.to, relation: e.relation, path: e.path, label: e.label}))};
+  const {all} = topsOf(t), tiles = all.some(p => sized(p, expanded).tile);
+  const given = {given: true, w: t.width, h: t.height, tops: all.map(p => ({name: p.name, kind: p.kind, of: p, x: p.x, y: p.y, w: p.w, h: p.h})), edges: t.edges.map(e => ({...e, of: [e]}))};
+  if (!tiles && fitting(given, room) >= ENOUGH) return given;
   const made = wrapped(t, room, expanded);
-  if (!tiles && fitting(given, room) >= made.fits) return {...given, edges: t.edges.map(e => ({of: [e], from: e.from, to: e.to, relation: e.relation, path: e.path, label: e.label}))};
+  if (!tiles && scored(given, room) >= made.score) return given;
   return {...made, edges: lines(t, new Map(made.tops.map(p => [p.of, p])))};
 }
 

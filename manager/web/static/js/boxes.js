@@ -47,7 +47,7 @@ export function lines(a, margin, z) {
   let lacking = '';
   for (const c of state.components.values()) if (c.lacks?.length) lacking += c.name + '>' + c.lacks.map(l => l.provider) + ' ';
   const w = a.w + 2 * margin, height = a.h + 2 * margin;
-  return memo('edges', [a, lacking, z.map], () => h('svg', {class: 'edges', viewBox: `${-margin} ${-margin} ${w} ${height}`, style: {left: 0, top: 0, width: w + 'px', height: height + 'px'}}, a.edges.map((e, i) => edge(e, i, z))));
+  return memo('edges', [a, lacking, z.map], () => h('svg', {class: a.given ? 'edges over' : 'edges', viewBox: `${-margin} ${-margin} ${w} ${height}`, style: {left: 0, top: 0, width: w + 'px', height: height + 'px'}}, a.edges.map((e, i) => edge(e, i, z))));
 }
 
 // arrowheads are those of all lines on the page.

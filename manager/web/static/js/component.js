@@ -7,6 +7,7 @@ import {state, may, changed, soon} from './store.js';
 import {toneOf, failedOf, goalOf} from './tone.js';
 import {SIGNS, OUTCOMES, meaning, bytes, lasted, whenOf, bare, plain, obstacleText, named, partOf, lackTexts, stateName} from './words.js';
 import {reasonOf} from './trouble.js';
+import {lastHour} from './series.js';
 import {lines, keptLines} from './lines.js';
 import {task} from './task.js';
 
@@ -35,6 +36,7 @@ export function component(node, name, wanted) {
     h('section', null, h('h2', null, 'Protocol'), protocol(c)),
     h('section', null, h('h2', null, 'Operations'), operations(c, wanted)),
     h('section', null, h('h2', null, c.replicas.length === 1 ? 'Replica' : 'Replicas'), c.replicas.length > FEW ? h('details', null, h('summary', null, [...counted(c.replicas)].map(([state, n]) => n + ' ' + stateName(state)).join(', ')), replicas(c)) : replicas(c)),
+    h('section', null, h('h2', null, 'Last hour'), lastHour(c.name)),
     shell(c),
     h('section', null, h('h2', null, 'Executions'), executions(c)),
     h('section', null, h('h2', null, 'Log ', h('a', {class: 'more', href: '#/logs?of=' + encodeURIComponent(c.node + '/' + c.name)}, 'open')), log(c)),

@@ -9,9 +9,10 @@ import {arrowheads} from './boxes.js';
 import {list} from './list.js';
 import {component} from './component.js';
 import {goal, goalChip} from './goal.js';
-import {activity, execution} from './activity.js';
+import {activity, execution, latest} from './activity.js';
 import {logs} from './logs.js';
 import {openSearch} from './search.js';
+import {lastHour} from './series.js';
 import {troubleBar} from './trouble.js';
 import './announce.js';
 
@@ -35,6 +36,9 @@ function decoded(part) {
   try { return decodeURIComponent(part); } catch { return part; }
 }
 
+const wide = matchMedia('(min-width: 1200px)'); // for a column beside the topology
+wide.onchange = changed;
+
 function draw() {
   const page = document.getElementById('page');
   if (state.session === null) { document.title = 'Sign in · Toskose'; render(page, signInForm()); return; }
@@ -42,6 +46,7 @@ function draw() {
   const at = place();
   const opened = at.view === 'component';
   const shown = VIEWS.find(v => v.at === at.view) || (opened ? VIEWS[0] : null);
+  const side = shown === VIEWS[0] && !opened && wide.matches;
   document.title = (opened ? at.parts[1] : at.view === 'execution' ? 'Execution' : shown ? shown.name : 'Nothing') + ' · ' + state.drawing.name;
   render(page,
     h('a', {class: 'skip', href: '#main', onClick: e => { e.preventDefault(); document.getElementById('main').focus(); }}, 'Skip to the content'),
@@ -49,9 +54,10 @@ function draw() {
     head(at, shown),
     state.connected ? null : h('p', {class: 'offline', role: 'alert', key: 'offline'}, 'No connection to the manager. What is shown is what it said last. This goes on by itself.'),
     troubleBar(),
-    h('div', {class: opened ? 'views with-panel' : 'views'},
+    h('div', {class: opened ? 'views with-panel' : side ? 'views with-side' : 'views'},
       h('main', {id: 'main', tabindex: '-1', key: 'main-' + (opened ? '' : at.view)}, body(at, shown)),
-      opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1], at.query.get('operation')))));
+      opened && h('aside', {class: 'panel', key: 'panel-' + at.parts.join('/'), 'aria-label': 'Component ' + at.parts[1]}, component(at.parts[0], at.parts[1], at.query.get('operation'))),
+      side && h('aside', {class: 'side', key: 'side', 'aria-label': 'Last hour and activity'}, h('section', null, h('h2', null, 'Last hour'), lastHour()), latest(15))));
 }
 
 function notYet() {
@@ -70,7 +76,7 @@ function head(at, shown) {
   return h('header', null,
     h('a', {class: 'brand', href: '#/'}, h('strong', null, name), version && h('span', null, version)),
     h('nav', {'aria-label': 'Views'}, VIEWS.map(v => h('a', {href: '#/' + v.at, 'aria-current': v === shown ? 'page' : null}, v.name))),
-    h('button', {class: 'search', title: 'Search: / or Ctrl-K', onClick: find}, h('span', {class: 'word'}, 'Search '), h('kbd', null, '/')),
+    h('button', {class: 'search', title: 'Search: / or Ctrl-K', 'aria-label': 'Search', onClick: find}, h('span', {class: 'word'}, 'Search '), h('kbd', null, '/'), h('svg', {viewBox: '0 0 16 16', 'aria-hidden': 'true'}, h('path', {d: 'M7,2 a5,5 0 1 0 .01,0 M10.6,10.6 L14.5,14.5'}))),
     goalChip(),
     h('div', {class: 'user'},
       memo('who', [state.session.user, state.session.role], () => h('span', null, state.session.user, ' ', h('small', null, state.session.role))),

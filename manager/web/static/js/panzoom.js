@@ -151,7 +151,7 @@ export function canvas(drawing, label, parts) {
 }
 
 function minimap(a) {
-  const whole = outer(a), scale = Math.min(MAP / whole.w, MAP * .8 / whole.h);
+  const whole = outer(a), most = innerWidth < 600 ? MAP / 2 : MAP, scale = Math.min(most / whole.w, most * .8 / whole.h);
   return memo('minimap', [a, state.version], () => h('svg', {class: 'minimap', 'aria-hidden': 'true', viewBox: `0 0 ${whole.w} ${whole.h}`, width: whole.w * scale, height: whole.h * scale, onPointerdown: jump, onPointermove: e => { if (e.buttons) jump(e); }},
     a.tops.map(p => h('rect', {key: p.kind + p.name, class: 'dot', 'data-tone': toneOfTop(p), x: p.x + MARGIN, y: p.y + MARGIN, width: p.w, height: p.h})), h('rect', {class: 'frame'})));
 }
@@ -179,7 +179,7 @@ function keys(e) {
 // follow moves the drawing with pointers: one moves it, two scale it. A click that moved it opens nothing.
 function follow(box) {
   places.observe(box);
-  view.room.w = box.clientWidth || view.room.w;
+  if (box.clientWidth && box.clientWidth !== view.room.w) { view.room.w = box.clientWidth; changed(); }
   const down = new Map();
   let far = 0;
   const middle = () => { const [a, b = a] = [...down.values()]; return {x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.hypot(a.x - b.x, a.y - b.y)}; };

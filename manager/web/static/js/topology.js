@@ -8,7 +8,7 @@ import {latest} from './activity.js';
 import {arrange, many, topsOf, MARGIN} from './arrange.js';
 import {canvas, detail, fitAll, looked, reveal, roomFor, show, zoom} from './panzoom.js';
 import {lines, part} from './boxes.js';
-import {counts} from './list.js';
+import {byContainer, counts} from './list.js';
 import {barHeight} from './trouble.js';
 import {SIGNS, meaning} from './words.js';
 
@@ -29,10 +29,15 @@ function arranged(t, room, chosen) {
   return made.drawing;
 }
 
+// On a phone there is a list first, and the drawing on demand.
+const phone = matchMedia('(max-width: 560px)'), narrow = matchMedia('(max-width: 1199px)');
+let drawn = false;
+
 export function topology(at) {
   const {topology: t} = state.drawing;
   const chosen = at.view === 'component' ? at.parts[1] : '';
   if (!t.boxes.length) return h('p', {class: 'empty'}, 'There is nothing in the topology.');
+  if (phone.matches && !drawn) return byContainer([nothingYet()], h('button', {class: 'quiet', onClick: () => { drawn = true; changed(); }}, 'Show the graph'));
   const a = arranged(t, roomFor(170 + barHeight()), chosen);
   show(a);
   const z = detail(), hosts = topsOf(t).all.some(p => p.boxes.length > 1);
@@ -43,14 +48,14 @@ export function topology(at) {
       counts(),
       legend(),
       h('div', {class: 'zoom', role: 'group', 'aria-label': 'Scale'},
+        phone.matches && h('button', {class: 'quiet', key: 'list', onClick: () => { drawn = false; changed(); }}, 'List'),
         hosts && h('button', {class: 'quiet', key: 'tiles', onClick: () => toggleAll(a.tops.some(p => p.tile))}, a.tops.some(p => p.tile) ? 'Expand all' : 'Collapse all'),
         h('button', {class: 'quiet', 'aria-label': 'Zoom out', onClick: () => zoom(1 / 1.25)}, '−'),
         h('button', {class: 'quiet', 'aria-label': 'Zoom in', onClick: () => zoom(1.25)}, '+'),
         h('button', {class: 'quiet', title: 'Fit the picture into the window', onClick: fitAll}, 'Fit'))),
     nothingYet(),
-    canvas(a, t.summary, [lines(a, MARGIN, z),
-      a.tops.map(p => memo(p.kind + p.name, [p, versionOf(p), p.of.boxes.some(b => b.name === chosen) && chosen, z.id], () => part(p, MARGIN, chosen, z, toggle)))]),
-    !chosen && latest());
+    canvas(a, t.summary, [lines(a, MARGIN, z), a.tops.map(p => memo(p.kind + p.name, [p, versionOf(p), p.of.boxes.some(b => b.name === chosen) && chosen, z.id], () => part(p, MARGIN, chosen, z, toggle)))]),
+    !chosen && narrow.matches && latest());
 }
 
 const versionOf = p => Math.max(state.versions.get(p.name) || 0, ...p.kind === 'container' ? [] : p.of.boxes.map(b => state.versions.get(state.components.get(b.name)?.node) || 0));
