@@ -37,11 +37,8 @@ func valuesOf(nodes []rest.Node) []series.Value {
 	var all []series.Value
 	for i := range nodes {
 		for _, c := range nodes[i].Components {
-			v := series.Value{Component: c.Name, State: c.State}
+			v := series.Value{Component: c.Name, State: c.State, Restarts: c.Restarts}
 			for _, r := range c.Replicas {
-				if r.Since.After(v.Since) {
-					v.Since = r.Since
-				}
 				for _, p := range r.Processes {
 					v.Processes++
 					v.CPU += p.CPU

@@ -18,7 +18,7 @@ const (
 type Value struct {
 	Component string
 	State     string
-	Since     time.Time // when it entered the state
+	Restarts  int
 	Processes int
 	CPU       float64 // seconds that its processes have used
 	Memory    int64   // bytes
@@ -34,12 +34,10 @@ type point struct {
 
 // ring holds the last samples of a component, by the number of their tick.
 type ring struct {
-	points   [Length]point
-	last     Value
-	at       time.Time // of last
-	tick     int       // of last
-	ran      time.Time // since when it ran when its processes were seen last; zero: never
-	restarts uint16
+	points [Length]point
+	last   Value
+	at     time.Time // of last
+	tick   int       // of last
 }
 
 // Series holds the last samples of all components. Its methods are safe for concurrent use.
@@ -80,19 +78,15 @@ func (s *Series) Add(at time.Time, all []Value) {
 	}
 }
 
-// next returns the sample of a value. A component that has processes again since a later time was restarted.
+// next returns the sample of a value.
 func (r *ring) next(v Value, at time.Time, state uint8) point {
-	p := point{cpu: float32(math.NaN()), state: state, memory: uint32(min(v.Memory/1024, math.MaxUint32))}
-	if v.Processes > 0 {
-		if took := at.Sub(r.at).Seconds(); r.last.Processes > 0 && v.CPU >= r.last.CPU && took > 0 {
-			p.cpu = float32(100 * (v.CPU - r.last.CPU) / took)
-		}
-		if !r.ran.IsZero() && v.Since.After(r.ran) && r.restarts < math.MaxUint16 {
-			r.restarts++
-		}
-		r.ran = v.Since
+	p := point{
+		cpu: float32(math.NaN()), state: state,
+		memory: uint32(min(v.Memory/1024, math.MaxUint32)), restarts: uint16(min(v.Restarts, math.MaxUint16)),
 	}
-	p.restarts = r.restarts
+	if took := at.Sub(r.at).Seconds(); v.Processes > 0 && r.last.Processes > 0 && v.CPU >= r.last.CPU && took > 0 {
+		p.cpu = float32(100 * (v.CPU - r.last.CPU) / took)
+	}
 	return p
 }
 
@@ -120,7 +114,7 @@ type Window struct {
 type Numbers struct {
 	CPU      []*float64 `json:"cpu_percent"`  // of one CPU
 	Memory   []*int64   `json:"memory_bytes"` // resident sets
-	Restarts []*int     `json:"restarts"`     // since the manager started
+	Restarts []*int     `json:"restarts"`     // after unexpected ends
 }
 
 // Component is the samples of a component.

@@ -18,10 +18,10 @@ func all(string) bool { return true }
 func TestNumbersOverTime(t *testing.T) {
 	t.Parallel()
 	s := series.New()
-	s.Add(at(0), []series.Value{{Component: "api", State: "running", Since: at(0), Processes: 1, CPU: 1, Memory: 2 << 20}})
-	s.Add(at(1), []series.Value{{Component: "api", State: "running", Since: at(0), Processes: 1, CPU: 4, Memory: 4 << 20}, {Component: "gui", State: "created"}})
-	s.Add(at(2), []series.Value{{Component: "api", State: "configured", Since: at(2)}})
-	s.Add(at(3), []series.Value{{Component: "api", State: "running", Since: at(3), Processes: 1, CPU: 1, Memory: 1 << 20}})
+	s.Add(at(0), []series.Value{{Component: "api", State: "running", Processes: 1, CPU: 1, Memory: 2 << 20}})
+	s.Add(at(1), []series.Value{{Component: "api", State: "running", Processes: 1, CPU: 4, Memory: 4 << 20}, {Component: "gui", State: "created"}})
+	s.Add(at(2), []series.Value{{Component: "api", State: "configured"}})
+	s.Add(at(3), []series.Value{{Component: "api", State: "running", Restarts: 1, Processes: 1, CPU: 1, Memory: 1 << 20}})
 	w := s.Since(at(1), all)
 	if len(w.At) != 3 || len(w.Components) != 2 || !w.At[0].Equal(at(1)) {
 		t.Fatalf("%+v", w)
@@ -58,7 +58,7 @@ func TestTheRingForgets(t *testing.T) {
 func TestTheSizeOfTheRing(t *testing.T) { //nolint:paralleltest // it measures the heap
 	values := make([]series.Value, 1000)
 	for i := range values {
-		values[i] = series.Value{Component: fmt.Sprintf("component%04d", i), State: "running", Since: begin, Processes: 3, CPU: 1, Memory: 1 << 30}
+		values[i] = series.Value{Component: fmt.Sprintf("component%04d", i), State: "running", Processes: 3, CPU: 1, Memory: 1 << 30}
 	}
 	heap := func() uint64 {
 		runtime.GC()

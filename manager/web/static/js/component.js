@@ -6,7 +6,7 @@ import {operations, forgetChoices} from './operations.js';
 import {state, may, changed, soon} from './store.js';
 import {toneOf, failedOf, goalOf} from './tone.js';
 import {SIGNS, OUTCOMES, meaning, bytes, lasted, whenOf, bare, plain, obstacleText, named, partOf, lackTexts, stateName} from './words.js';
-import {reasonOf} from './trouble.js';
+import {explained} from './trouble.js';
 import {lastHour} from './series.js';
 import {lines, keptLines} from './lines.js';
 import {task} from './task.js';
@@ -23,7 +23,7 @@ export function component(node, name, wanted) {
   }
   if (past.of !== name) { past = {of: name, pulse: -1, executions: null}; forgetChoices(); }
   if (past.pulse !== state.pulse) { past.pulse = state.pulse; soon('executions of ' + c.name, () => readPast(c), past.executions ? 100 : 0); }
-  const tone = toneOf(c), reason = reasonOf(c);
+  const tone = toneOf(c), reason = explained(c);
   return [
     h('a', {class: 'close', href: '#/', 'aria-label': 'Close'}, '×'),
     h('h1', {tabindex: '-1'}, c.name),
@@ -64,7 +64,7 @@ function troubles(c, reason) {
     ...new Set([...lackTexts(c.lacks || []), ...some(c.replicas.filter(r => r.problem), r => r.problem.includes(r.address) ? r.problem : r.address + ': ' + r.problem),
       ...some(c.replicas.filter(r => r.failing), r => `${r.address} fails its liveness checks since ${whenOf(r.failing.since)}: ${r.failing.why}`),
       ...some(c.replicas.filter(r => r.outdated), r => r.address + ' is of another version of the application'),
-      ...failedOf(c.name).map(obstacleText)]),
+      ...(c.reason ? [] : failedOf(c.name).map(obstacleText))]),
   ].filter(text => text !== reason);
   if (!all.length && !hold) return null;
   return h('ul', {class: 'troubles'}, all.map(t => h('li', {key: t}, t)),

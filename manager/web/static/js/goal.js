@@ -46,7 +46,7 @@ function now(g) {
   if (called(g) === 'none') return h('p', {class: 'lead'}, 'There is no goal: the manager observes, and keeps nothing up. Ask for one below.');
   return h('section', null,
     h('p', {class: 'lead', 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ' ', h('b', null, called(g)), ' ',
-      tone === 'ok' ? 'is reached, and kept.' : tone === 'warn' && g.acting ? (g.done || g.reached === g.wanted ? 'is reached but for what is on hold.' : 'is not reached yet: what failed is tried again.') : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : tone === 'bad' ? 'is not reached: see what is in the way.' : 'is on its way.',
+      tone === 'ok' ? (g.settling?.length ? `is reached, and settling: ${names(g.settling)} started a moment ago and may still fail.` : 'is reached, and kept.') : tone === 'warn' && g.acting ? (g.done || g.reached === g.wanted ? 'is reached but for what is on hold.' : 'is not reached yet: what failed is tried again.') : !g.acting ? 'is known, but not acted upon: not enough replicas have said which goal they keep.' : tone === 'bad' ? (g.stuck ? 'is stuck: nothing is tried again until you act. See what is in the way.' : 'is not reached: see what is in the way.') : 'is on its way.',
       h('span', {class: 'muted'}, g.by ? ` Asked for by ${g.by}${g.at ? ` at ${whenOf(g.at)}` : ''}.` : g.default ? ' It is that of toskose.yml.' : '')),
     segments(),
     g.underway?.length > 0 && [h('h2', {key: 'u'}, 'Under way'), h('ul', {class: 'steps', key: 'ul'}, g.underway.map(s => h('li', {key: s.id, 'data-tone': 'busy'}, h('i', {'aria-hidden': 'true'}, SIGNS.busy), ' ', component(s.component), ' ', bare(named(s.operation)), h('span', {class: 'muted'}, ` ${stateName(s.from)} → ${stateName(s.to)}`))))],
@@ -76,6 +76,8 @@ function segments() {
     h('p', {class: 'legend muted'}, `${all.filter(p => p.tone === 'ok').length} of ${all.length} components are in the desired state. `,
       counts.filter(([tone]) => tone !== 'ok').map(([tone, n]) => h('span', {key: tone, 'data-tone': tone}, h('i', {'aria-hidden': 'true'}, SIGNS[tone]), ` ${n} ${WORDS[tone]} `)))));
 }
+
+const names = all => all.slice(0, 3).join(', ') + (all.length > 3 ? ` and ${all.length - 3} more` : '');
 
 // toCome is the rest of the plan, by level: what is of one does not wait for each other.
 function toCome(g) {

@@ -19,15 +19,9 @@ export function lastHour(name = '') {
   const w = read.window, all = w && (name ? w.components?.find(c => c.name === name) : w.total);
   if (!all || !(w.at?.length > 1)) return h('p', {class: 'muted'}, w ? 'The manager has just begun to record: see here in a minute.' : 'Reading …');
   return memo('series', [w, name], () => h('div', {class: 'sparks'},
-    spark('CPU', w.at, all.cpu_percent, percent), spark('Memory', w.at, all.memory_bytes, bytes), spark('Restarts', w.at, since(all.restarts), String),
+    spark('CPU', w.at, all.cpu_percent, percent), spark('Memory', w.at, all.memory_bytes, bytes), spark('Restarts', w.at, all.restarts, String),
     all.states && strip(name, w.at, all.states),
     h('p', {class: 'hint axis'}, h('span', null, whenOf(w.at[0])), h('span', null, 'now'))));
-}
-
-// since counts restarts from the first sample.
-function since(all) {
-  const first = all.find(n => n !== null) || 0;
-  return all.map(n => n === null ? null : Math.max(0, n - first));
 }
 
 async function readSeries(name) {

@@ -23,6 +23,13 @@ export function reasonOf(c) {
   return c.replicas.some(r => r.outdated) ? 'of another version' : '';
 }
 
+// explained is the reason of a component, and whether what failed is tried again.
+export function explained(c) {
+  const reason = reasonOf(c), [failed] = failedOf(c.name);
+  if (!failed || !c.reason || reason !== plain(c.reason)) return reason;
+  return reason + (failed.final ? '; not tried again until you act' : failed.until || failed.next ? '; next try at ' + whenOf(failed.until || failed.next) : '');
+}
+
 // sinceOf returns when the problem of a component began, as far as that is known.
 function sinceOf(c) {
   const times = [state.goal?.holds?.[c.name]?.at, ...c.replicas.map(r => r.failing?.since)].filter(Boolean);
@@ -55,7 +62,7 @@ function ofComponent(c) {
   const tone = toneOf(c);
   if (tone !== 'bad' && tone !== 'warn') return null;
   if (tone === 'warn' && c.lacks?.length && !c.reason && !failedOf(c.name).length && !state.goal?.holds?.[c.name]) return null; // it waits for another problem
-  return {key: 'component ' + c.name, tone, name: c.name, href: linkTo(c), what: reasonOf(c), since: sinceOf(c), waits: waitersOf([c.name])};
+  return {key: 'component ' + c.name, tone, name: c.name, href: linkTo(c), what: explained(c), since: sinceOf(c), waits: waitersOf([c.name])};
 }
 
 let made = {goal: null, version: -1, all: []};

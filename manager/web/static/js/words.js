@@ -68,7 +68,7 @@ export function lasted(since) {
 export const plain = text => text.replace(/\b(Standard|Program)\./g, '');
 
 // obstacleText is what is in the way, with the time as clocks here have it.
-export const obstacleText = o => plain(o.reason).replace(/; it is tried again at \S+$/, '') + (o.until || o.next ? ', tried again at ' + whenOf(o.until || o.next) : '');
+export const obstacleText = o => plain(o.reason).replace(/; (it is tried again|next try) at \S+( UTC)?$/, '') + (o.until || o.next ? ', tried again at ' + whenOf(o.until || o.next) : '');
 
 export const OUTCOMES = {succeeded: 'ok', running: 'busy', cancelled: 'idle', failed: 'bad', timeout: 'bad', lost: 'bad', refused: 'warn', unreachable: 'bad'};
 
