@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/internal/command"
 )
 
 // node is the part of the manager's answer about a node that waiting needs.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/internal/command"
 )
 
 // reasons explains the failure of each service to the user, with the end of its log. It is best effort.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/deploy/backend"
 	testengine "github.com/toskose/toskose/packager/internal/engine"
-	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/release"
 )
@@ -64,10 +64,10 @@ fi ;;
 		t.Fatal(err)
 	}
 	old = release.Record{Release: id, At: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), By: "ada@shop", Folder: was}
-	var workload kubectl.Object
+	var workload command.Object
 	workload.Kind, workload.Metadata.Name = "Deployment", "store"
 	workload.Metadata.Annotations = map[string]string{release.Label: release.Log{old}.Encode()}
-	data, err := json.Marshal(map[string]any{"items": []kubectl.Object{workload}})
+	data, err := json.Marshal(map[string]any{"items": []command.Object{workload}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +134,9 @@ func TestARollbackDeploysTheReleaseBefore(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	log := release.Log{old}.Begin(release.Record{Release: id, At: old.At.Add(time.Hour), Folder: dir}).Complete()
-	var workload kubectl.Object
+	var workload command.Object
 	workload.Kind, workload.Metadata.Annotations = "Deployment", map[string]string{release.Label: log.Encode()}
-	data, err := json.Marshal(map[string]any{"items": []kubectl.Object{workload}})
+	data, err := json.Marshal(map[string]any{"items": []command.Object{workload}})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "workloads"), data, 0o600)
 	}

@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
 // onCluster stores a lock in an annotation of a Lease. The API server rejects a replacement or deletion with an outdated
 // resourceVersion.
 type onCluster struct {
-	kubectl kubectl.Cluster // in the application's namespace
+	kubectl command.Cluster // in the application's namespace
 	app     string          // label value of the application's name
 	make    func(context.Context) error
 }
@@ -25,7 +25,7 @@ var ErrNoNamespace = errors.New("the namespace does not exist")
 
 // OnCluster returns the lock store of an application in a namespace of a cluster. If the namespace does not exist, Create
 // calls makeNamespace to create it; if makeNamespace is nil, Create fails with ErrNoNamespace.
-func OnCluster(in kubectl.Cluster, app string, makeNamespace func(context.Context) error) Store {
+func OnCluster(in command.Cluster, app string, makeNamespace func(context.Context) error) Store {
 	return onCluster{in, kubernetes.LabelOf(app), makeNamespace}
 }
 
@@ -136,7 +136,7 @@ func (c onCluster) Remove(ctx context.Context, version string) error {
 
 // explained translates kubectl's error messages to ErrNoNamespace and ErrChanged.
 func (c onCluster) explained(verb string, err error) error {
-	var failed *kubectl.Error
+	var failed *command.Error
 	if !errors.As(err, &failed) {
 		return fmt.Errorf("cannot lock %q: %w", c.app, err)
 	}

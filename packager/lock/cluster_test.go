@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 )
 
 // leases is an API server that has one namespace, and Leases in it.
@@ -126,7 +126,7 @@ func (s *leases) refuse(w http.ResponseWriter, code int, reason string) {
 }
 
 // withKubectl is an API server, and kubectl set to it.
-func withKubectl(t *testing.T) (*leases, kubectl.Cluster) {
+func withKubectl(t *testing.T) (*leases, command.Cluster) {
 	t.Helper()
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Skipf("no kubectl: %v", err)
@@ -141,7 +141,7 @@ func withKubectl(t *testing.T) (*leases, kubectl.Cluster) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return server, kubectl.Cluster{Namespace: "shop", Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "KUBECONFIG=" + config}}
+	return server, command.Cluster{Namespace: "shop", Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "KUBECONFIG=" + config}}
 }
 
 func TestAClusterKeepsALock(t *testing.T) {

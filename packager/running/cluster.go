@@ -4,12 +4,12 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
 // OnCluster returns the applications in the cluster's namespace or, if that is empty, in all namespaces.
-func OnCluster(ctx context.Context, on kubectl.Cluster) ([]Application, error) {
+func OnCluster(ctx context.Context, on command.Cluster) ([]Application, error) {
 	words := []string{"get", "deployments.apps,statefulsets.apps,jobs.batch", "--selector", kubernetes.Managed}
 	if on.Namespace == "" {
 		words = append(words, "--all-namespaces")
@@ -31,7 +31,7 @@ func OnCluster(ctx context.Context, on kubectl.Cluster) ([]Application, error) {
 		up, of := pods(w)
 		a.Up, a.Of = a.Up+up, a.Of+of
 		if c, ok := w.Spec.Template.Spec.Manager(); ok {
-			text, _ := c.Variable(kubectl.ManagerPort)
+			text, _ := c.Variable(command.ManagerPort)
 			if port, err := strconv.Atoi(text); err == nil {
 				_, tls := c.Variable(managerTLS)
 				a.Manager, a.Forward = address(tls, "localhost", port), on.ForwardLine(w.Metadata.Name, port)
@@ -42,7 +42,7 @@ func OnCluster(ctx context.Context, on kubectl.Cluster) ([]Application, error) {
 }
 
 // pods returns how many pods of a workload are ready and how many it should have. A Job has one pod until it is complete.
-func pods(w kubectl.Object) (up, of int) {
+func pods(w command.Object) (up, of int) {
 	switch {
 	case w.IsJob() && w.Holds("Complete"):
 		return 0, 0

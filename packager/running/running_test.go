@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/compose"
-	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // gone is the answer about what there is no longer.
@@ -199,7 +199,7 @@ esac
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	got, err := OnCluster(t.Context(), kubectl.Cluster{Context: "staging", Environ: os.Environ()})
+	got, err := OnCluster(t.Context(), command.Cluster{Context: "staging", Environ: os.Environ()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,11 +210,11 @@ esac
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	got, err = OnCluster(t.Context(), kubectl.Cluster{Namespace: "copy", Environ: os.Environ()})
+	got, err = OnCluster(t.Context(), command.Cluster{Namespace: "copy", Environ: os.Environ()})
 	if diff := cmp.Diff([]Application{{Name: "shop", Target: "kubernetes", Namespace: "copy", Up: 1, Of: 3}}, got); diff != "" || err != nil {
 		t.Errorf("Jobs: %v %s", err, diff)
 	}
-	if (kubectl.Cluster{Environ: os.Environ()}).Configured(t.Context()) {
+	if (command.Cluster{Environ: os.Environ()}).Configured(t.Context()) {
 		t.Error("kubectl has no current context, and it is said to be configured")
 	}
 }

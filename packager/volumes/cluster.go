@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
 // cluster implements Place for the volume claims of an application on Kubernetes.
 type cluster struct {
-	kubectl.Cluster // in the application's namespace
+	command.Cluster // in the application's namespace
 	about           kubernetes.Info
 	dir             string         // the folder that the application was packaged in; empty: unknown
 	replicas        map[string]int // original number of replicas of stopped workloads
@@ -29,7 +29,7 @@ type cluster struct {
 
 // OnCluster returns the volumes of an application on Kubernetes. dir is the folder that the application was packaged in; it
 // may be empty, and is only needed while the application is not running.
-func OnCluster(on kubectl.Cluster, app, namespace, dir string) Place {
+func OnCluster(on command.Cluster, app, namespace, dir string) Place {
 	on.Namespace = kubernetes.Named(app, namespace).Namespace
 	return &cluster{
 		Cluster: on, about: kubernetes.Named(app, namespace), dir: dir, replicas: map[string]int{},
@@ -38,7 +38,7 @@ func OnCluster(on kubectl.Cluster, app, namespace, dir string) Place {
 }
 
 // Namespaces returns the namespaces that contain volumes of an application, including external ones that it mounts.
-func Namespaces(ctx context.Context, on kubectl.Cluster, app string) ([]string, error) {
+func Namespaces(ctx context.Context, on command.Cluster, app string) ([]string, error) {
 	found, err := on.Objects(ctx, "get", "persistentvolumeclaims,"+workloadKinds, "--all-namespaces", "--selector", kubernetes.Named(app, "").Selector)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ const (
 )
 
 // objects returns the application's objects.
-func (c *cluster) objects(ctx context.Context) ([]kubectl.Object, error) {
+func (c *cluster) objects(ctx context.Context) ([]command.Object, error) {
 	return c.Objects(ctx, "get", "persistentvolumeclaims,pods,"+workloadKinds, "--selector", c.about.Selector)
 }
 
@@ -95,7 +95,7 @@ func (c *cluster) List(ctx context.Context) ([]Volume, error) {
 
 // external returns the claims of the external volumes that the application's workloads mount, or that its folder names, and the
 // application's names of these volumes by their claims.
-func (c *cluster) external(ctx context.Context, found []kubectl.Object) (names map[string]string, claims []kubectl.Object, err error) {
+func (c *cluster) external(ctx context.Context, found []command.Object) (names map[string]string, claims []command.Object, err error) {
 	names = map[string]string{}
 	if info, err := kubernetes.ReadInfo(c.dir); c.dir != "" && err == nil && info.App == c.about.App && info.Namespace == c.about.Namespace {
 		for name, claim := range info.ExternalVolumes {
@@ -120,7 +120,7 @@ func (c *cluster) external(ctx context.Context, found []kubectl.Object) (names m
 }
 
 // user describes a pod that uses a volume. A pod that has not started yet counts as running, because it may write at any time.
-func user(o kubectl.Object, all []kubectl.Object) User {
+func user(o command.Object, all []command.Object) User {
 	u := User{Name: o.Metadata.Name, ID: o.Metadata.UID, Running: !o.HasEnded()}
 	for _, w := range all {
 		if isWorkload(w) && w.Metadata.Name == o.Workload() {
@@ -205,7 +205,7 @@ const annotationReplicas = "io.toskose.replicas"
 
 // RemovePods removes the pods that killed commands left beside the volumes of an application. Such a pod completes at most one
 // minute after its command was killed; RemovePods waits for that.
-func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
+func RemovePods(ctx context.Context, in command.Cluster, app string) error {
 	pods, err := in.Objects(ctx, "get", "pods", "--selector", labelCopies+","+packager.LabelApp+"="+app)
 	if err != nil {
 		return fmt.Errorf("cannot list the pods beside volumes: %w", err)
@@ -214,7 +214,7 @@ func RemovePods(ctx context.Context, in kubectl.Cluster, app string) error {
 		name := p.Metadata.Name
 		if !p.HasEnded() {
 			err := in.Run(ctx, nil, nil, "wait", "pod/"+name, "--for=jsonpath={.status.phase}=Succeeded", "--timeout", idleTimeout.String())
-			if why := new(kubectl.Error); errors.As(err, &why) && !strings.Contains(why.Output, "NotFound") {
+			if why := new(command.Error); errors.As(err, &why) && !strings.Contains(why.Output, "NotFound") {
 				return fmt.Errorf("another `toskose volume` copies a volume: pod %q still runs (%w)", name, why.Err)
 			}
 		}
@@ -247,7 +247,7 @@ func (c *cluster) Stop(ctx context.Context, u User) error {
 		return fmt.Errorf("cannot stop pod %q: %w", u.Name, err)
 	}
 	err = c.Run(ctx, nil, nil, "wait", "--for=delete", "pod/"+u.Name, "--timeout", stopTimeout.String())
-	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Output, "NotFound") {
+	if why := new(command.Error); errors.As(err, &why) && strings.Contains(why.Output, "NotFound") {
 		return nil // already removed
 	}
 	if err != nil {
@@ -283,12 +283,12 @@ func (c *cluster) scale(ctx context.Context, workload string, replicas int) erro
 
 // template returns the workload of the application's manager and the workloads that mount a claim. If the cluster has none of
 // them, they are read from the folder.
-func (c *cluster) template(ctx context.Context, claim string) (manager kubectl.Object, users []kubectl.Object, err error) {
+func (c *cluster) template(ctx context.Context, claim string) (manager command.Object, users []command.Object, err error) {
 	found, err := c.objects(ctx)
 	if err != nil {
 		return manager, nil, err
 	}
-	isManager := func(o kubectl.Object) bool {
+	isManager := func(o command.Object) bool {
 		_, ok := o.Spec.Template.Spec.Manager()
 		return ok && isWorkload(o)
 	}
@@ -311,4 +311,4 @@ func (c *cluster) template(ctx context.Context, claim string) (manager kubectl.O
 	return manager, users, nil
 }
 
-func isWorkload(o kubectl.Object) bool { return o.Kind == "Deployment" || o.Kind == "StatefulSet" }
+func isWorkload(o command.Object) bool { return o.Kind == "Deployment" || o.Kind == "StatefulSet" }

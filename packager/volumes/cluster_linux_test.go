@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/toskose/toskose/internal/leak"
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/volumes/tree"
 )
 
@@ -136,7 +136,7 @@ func clusterOf(t *testing.T, objects string, more map[string]string) (*cluster, 
 	if err := os.MkdirAll(filepath.Join(dir, "volume", "in"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := OnCluster(kubectl.Cluster{Context: "staging", Environ: append(os.Environ(), state+"="+dir, "GORACE=atexit_sleep_ms=0")}, "shop", "shop", "/packaged").(*cluster)
+	c := OnCluster(command.Cluster{Context: "staging", Environ: append(os.Environ(), state+"="+dir, "GORACE=atexit_sleep_ms=0")}, "shop", "shop", "/packaged").(*cluster)
 	c.patience, c.pause = time.Minute, time.Millisecond
 	return c, dir
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 )
 
 // holding is the program that keeps a pod running while another program copies in it. The copying program is not the main
@@ -30,7 +30,7 @@ type values map[string]any
 
 // pod returns a pod that mounts the volume. If the volume is in use, the pod runs on the same machine. It gets the privileges
 // of the containers that mount the volume: root's, or those of their user.
-func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, p program, app string) values {
+func pod(name string, v Volume, manager command.Object, users []command.Object, p program, app string) values {
 	from := manager.Spec.Template.Spec
 	spec := values{
 		"restartPolicy": "Never", "automountServiceAccountToken": false, "enableServiceLinks": false, "terminationGracePeriodSeconds": 5,
@@ -80,7 +80,7 @@ func pod(name string, v Volume, manager kubectl.Object, users []kubectl.Object, 
 }
 
 // nonRootSpec returns the pod specification of a container that mounts the volume, if none of those containers runs as root.
-func nonRootSpec(users []kubectl.Object) (as kubectl.PodSpec, ok bool) {
+func nonRootSpec(users []command.Object) (as command.PodSpec, ok bool) {
 	for _, u := range users {
 		as = u.Spec.Template.Spec
 		if !as.Security.NonRoot || as.Security.User == nil {
@@ -114,7 +114,7 @@ func (c *cluster) beside(ctx context.Context, v Volume, p program, do func(pod s
 		err = errors.Join(err, c.remove(ctx, name))
 	}()
 	err = c.Run(ctx, bytes.NewReader(manifest), nil, "create", "--filename", "-")
-	if why := new(kubectl.Error); errors.As(err, &why) && strings.Contains(why.Output, "AlreadyExists") {
+	if why := new(command.Error); errors.As(err, &why) && strings.Contains(why.Output, "AlreadyExists") {
 		return notStarted{fmt.Errorf("%w: its pod is %q, which ends a minute after it", errOthers, name)}
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *cluster) exec(ctx context.Context, pod string, args []string, in io.Rea
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if why := new(kubectl.Error); errors.As(err, &why) {
+	if why := new(command.Error); errors.As(err, &why) {
 		said, _, _ := strings.Cut(why.Output, "\ncommand terminated with exit code ")
 		return explained(fmt.Errorf("its pod has failed (%w)", why.Err), said)
 	}
@@ -240,13 +240,13 @@ func (c *cluster) runWithInput(ctx context.Context, in io.Reader, out io.Writer,
 	return err
 }
 
-func runs(pod kubectl.Object) bool {
+func runs(pod command.Object) bool {
 	all := pod.Status.Containers
 	return len(all) > 0 && all[0].State.Running != nil
 }
 
 // waits returns what a pod is waiting for, and whether waiting is pointless.
-func waits(pod kubectl.Object) (text string, final bool) {
+func waits(pod command.Object) (text string, final bool) {
 	if c, ok := pod.Condition("PodScheduled"); ok && c.Status == "False" {
 		text = c.Message
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/docker/docker/client"
 
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/deploy"
-	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/running"
 )
 
@@ -46,7 +46,7 @@ func (p Places) All(ctx context.Context) (all []running.Application, problems []
 		}
 		all = append(all, found...)
 	}
-	cluster := kubectl.Cluster{Context: p.Context, Namespace: p.Namespace, Environ: p.Environ}
+	cluster := command.Cluster{Context: p.Context, Namespace: p.Namespace, Environ: p.Environ}
 	if p.Target == deploy.Kubernetes || p.Target == "" && cluster.Configured(ctx) {
 		asked++
 		looking, cancel := context.WithTimeoutCause(ctx, answering, fmt.Errorf("no answer in %s", answering))

@@ -23,8 +23,8 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/internal/visible"
 	"github.com/toskose/toskose/packager/attach"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/image"
-	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // Environment is the part of the process that the commands use.
@@ -134,7 +134,7 @@ func (f *flags) run(cmd *cobra.Command, env Environment) error {
 	f.opts.Environ, f.opts.Binaries, f.opts.Version = env.Environ, env.Binaries, env.Version
 	f.opts.Images, f.opts.Random, f.opts.Now = env.Inspector(engine, place), rand.Reader, time.Now()
 	f.opts.Kustomize = func(ctx context.Context, dir string) ([]byte, error) {
-		return kubectl.Cluster{Environ: env.Environ}.Output(ctx, "kustomize", dir)
+		return command.Cluster{Environ: env.Environ}.Output(ctx, "kustomize", dir)
 	}
 	result, err := f.attach(cmd.Context())
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/compose"
-	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // onEngine returns the docker command for a container on the engine; nil if the engine has none.
@@ -62,7 +62,7 @@ func unitIn(c container.Summary) string {
 }
 
 // onCluster returns the kubectl command for the pod with an address; nil if the cluster has none.
-func (f *flags) onCluster(ctx context.Context, cluster kubectl.Cluster, at target) ([]string, error) {
+func (f *flags) onCluster(ctx context.Context, cluster command.Cluster, at target) ([]string, error) {
 	pods, err := cluster.Objects(ctx, "get", "pods", "--all-namespaces", "--field-selector", "status.phase=Running,status.podIP="+at.address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the pods of the cluster: %w", err)
@@ -85,7 +85,7 @@ func (f *flags) onCluster(ctx context.Context, cluster kubectl.Cluster, at targe
 
 // containerIn returns the name of a node's container in a pod, and the path of the unit's binary in it: an attached one has the
 // unit mounted over its supervisord; otherwise it is the container of that name, or the only one.
-func containerIn(pod kubectl.Object, node string) (name, unit string) {
+func containerIn(pod command.Object, node string) (name, unit string) {
 	for _, c := range pod.Spec.Containers {
 		for _, m := range c.Mounts {
 			if path.Base(m.Path) == "supervisord" {
@@ -94,7 +94,7 @@ func containerIn(pod kubectl.Object, node string) (name, unit string) {
 		}
 	}
 	name = pod.Spec.Containers[0].Name
-	if slices.ContainsFunc(pod.Spec.Containers, func(c kubectl.Container) bool { return c.Name == node }) {
+	if slices.ContainsFunc(pod.Spec.Containers, func(c command.Container) bool { return c.Name == node }) {
 		name = node
 	}
 	return name, packager.UnitPath

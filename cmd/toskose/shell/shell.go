@@ -17,7 +17,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	managerclient "github.com/toskose/toskose/manager/client"
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 )
 
 // Environment is what the command needs from its process.
@@ -126,7 +126,7 @@ func (f *flags) find(ctx context.Context, at target) ([]string, error) {
 	if len(words) > 0 {
 		return words, nil
 	}
-	cluster := kubectl.Cluster{Context: f.cluster, Environ: f.Environment.Environ()}
+	cluster := command.Cluster{Context: f.cluster, Environ: f.Environment.Environ()}
 	if f.cluster != "" || cluster.Configured(ctx) {
 		words, err := f.onCluster(ctx, cluster, at)
 		if len(words) > 0 || err != nil {

@@ -10,7 +10,7 @@ import (
 
 	managerclient "github.com/toskose/toskose/manager/client"
 	"github.com/toskose/toskose/packager"
-	"github.com/toskose/toskose/packager/kubectl"
+	"github.com/toskose/toskose/packager/command"
 )
 
 func TestTheReplicaIsTheWantedOneOrTheFirstThatResponds(t *testing.T) {
@@ -80,7 +80,7 @@ func TestTheContainerOfAPodIsTheOneWithTheUnit(t *testing.T) {
 		`{"containers": [{"name": "side"}, {"name": "web"}]}`:                                                           "web " + packager.UnitPath,
 		`{"containers": [{"name": "only"}]}`:                                                                            "only " + packager.UnitPath,
 	} {
-		var o kubectl.Object
+		var o command.Object
 		if err := json.Unmarshal([]byte(`{"spec": `+pod+`}`), &o); err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/toskose/toskose/cmd/toskose/cli"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/deploy"
-	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/volumes"
 )
@@ -81,8 +81,8 @@ func (s *session) onEngine(p place, f func(place) error) error {
 	return f(p)
 }
 
-func (s *session) cluster() kubectl.Cluster {
-	return kubectl.Cluster{Context: s.where.context, Environ: s.environ}
+func (s *session) cluster() command.Cluster {
+	return command.Cluster{Context: s.where.context, Environ: s.environ}
 }
 
 // inNamespace is a place on the cluster. A folder of that name may be of another namespace.

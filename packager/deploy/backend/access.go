@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/compose"
-	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/output"
 )
@@ -72,7 +72,7 @@ func AccessOf(dir string) (Access, error) {
 	password, err := output.ManagerPassword(dir)
 	at := NewAccess(dir, info, LocalHost(info), password)
 	if namespace != "" {
-		at.Forward = kubectl.Cluster{Namespace: namespace}.ForwardLine(info.Manager.Service, info.Manager.Port)
+		at.Forward = command.Cluster{Namespace: namespace}.ForwardLine(info.Manager.Service, info.Manager.Port)
 	}
 	return at, err
 }

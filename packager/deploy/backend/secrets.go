@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toskose/toskose/packager/internal/command"
+	"github.com/toskose/toskose/packager/command"
 )
 
 // Suffixes maps each secret of a deployed application to the suffixes of its names on the platform. A secret may have several.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/kubectl"
 	"github.com/toskose/toskose/packager/kubernetes"
 	"github.com/toskose/toskose/packager/lock"
 	"github.com/toskose/toskose/packager/release"
@@ -25,9 +25,9 @@ import (
 type Cluster struct {
 	*backend.Application
 	info    kubernetes.Info
-	all, in kubectl.Cluster  // the whole cluster, and the application's namespace
+	all, in command.Cluster  // the whole cluster, and the application's namespace
 	applied []string         // names as kind.group/name
-	port    *kubectl.Forward // forwarded port of the manager; nil: none
+	port    *command.Forward // forwarded port of the manager; nil: none
 
 	external []string // claims of external volumes of removed workloads
 
@@ -48,7 +48,7 @@ const connectTimeout = 20 * time.Second
 
 // Open connects to the cluster of a kubectl context; empty: the current context.
 func Open(ctx context.Context, app *backend.Application, info kubernetes.Info, kubectx string) (*Cluster, error) {
-	c := &Cluster{Application: app, info: info, all: kubectl.Cluster{Context: kubectx, Environ: app.Environ, Debug: app.Debug}}
+	c := &Cluster{Application: app, info: info, all: command.Cluster{Context: kubectx, Environ: app.Environ, Debug: app.Debug}}
 	c.in = c.all
 	c.in.Namespace = info.Namespace
 	return c, c.reachable(ctx)

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // rollout is a snapshot of an application's objects on a cluster.
 type rollout struct {
-	workloads, pods, claims, events []kubectl.Object
+	workloads, pods, claims, events []command.Object
 
 	past    map[string]bool // UIDs of the pods that existed before this deployment; their earlier failures do not count
 	manager string          // name of the manager's workload
@@ -61,9 +61,9 @@ func (r rollout) justStarted() []backend.Failure {
 	return out
 }
 
-func isYoungPod(o kubectl.Object) bool {
-	return slices.ContainsFunc(o.Status.Containers, func(s kubectl.ContainerStatus) bool {
-		probed := slices.ContainsFunc(o.Spec.Containers, func(c kubectl.Container) bool { return c.Name == s.Name && c.Readiness != nil })
+func isYoungPod(o command.Object) bool {
+	return slices.ContainsFunc(o.Status.Containers, func(s command.ContainerStatus) bool {
+		probed := slices.ContainsFunc(o.Spec.Containers, func(c command.Container) bool { return c.Name == s.Name && c.Readiness != nil })
 		return !probed && s.Restarts == 0 && s.State.Running != nil && backend.IsYoung(s.State.Running.Since)
 	})
 }
@@ -81,16 +81,16 @@ func (r rollout) failures() []backend.Failure {
 }
 
 // restarted reports whether a container of a pod has restarted within the last backend.Settled.
-func restarted(o kubectl.Object) bool {
+func restarted(o command.Object) bool {
 	return slices.ContainsFunc(o.Status.Containers, hasRestarted)
 }
 
-func hasRestarted(s kubectl.ContainerStatus) bool {
+func hasRestarted(s command.ContainerStatus) bool {
 	return s.Restarts > 0 && s.State.Running != nil && time.Since(s.State.Running.Since) < backend.Settled
 }
 
 // complete reports whether all pods of a workload exist, are ready and have its newest version.
-func complete(o kubectl.Object) bool {
+func complete(o command.Object) bool {
 	if o.IsJob() {
 		return o.JobUp()
 	}
@@ -101,7 +101,7 @@ func complete(o kubectl.Object) bool {
 	return o.Kind != "Deployment" || s.Available >= want
 }
 
-func (r rollout) failure(w kubectl.Object) backend.Failure {
+func (r rollout) failure(w command.Object) backend.Failure {
 	f := backend.Failure{Service: w.Workload(), Job: w.IsJob()}
 	var why []string
 	alone := r.isAlone(w)
@@ -133,12 +133,12 @@ func (r rollout) failure(w kubectl.Object) backend.Failure {
 // isAlone reports whether all other workloads were ready before this deployment, so that w has nothing to wait for. Each exit
 // of its containers then counts as a failure. Otherwise its containers may need several restarts, for example until a database
 // answers.
-func (r rollout) isAlone(w kubectl.Object) bool {
+func (r rollout) isAlone(w command.Object) bool {
 	for _, other := range r.workloads {
 		if s := other.Workload(); s == w.Workload() || s == r.manager {
 			continue
 		}
-		replaced := func(p kubectl.Object) bool { return !r.past[p.Metadata.UID] || restarted(p) }
+		replaced := func(p command.Object) bool { return !r.past[p.Metadata.UID] || restarted(p) }
 		if !complete(other) || slices.ContainsFunc(r.podsOf(other.Workload()), replaced) {
 			return false
 		}
@@ -147,7 +147,7 @@ func (r rollout) isAlone(w kubectl.Object) bool {
 }
 
 // ends returns how often a container of a pod has exited.
-func ends(o kubectl.Object) int {
+func ends(o command.Object) int {
 	most := 0
 	for _, s := range o.Status.Containers {
 		n := s.Restarts
@@ -160,8 +160,8 @@ func ends(o kubectl.Object) int {
 }
 
 // podsOf returns the pods of a workload that are not being deleted.
-func (r rollout) podsOf(service string) []kubectl.Object {
-	var out []kubectl.Object
+func (r rollout) podsOf(service string) []command.Object {
+	var out []command.Object
 	for _, p := range r.pods {
 		if p.Workload() == service && p.Metadata.Deleted == nil {
 			out = append(out, p)
@@ -171,7 +171,7 @@ func (r rollout) podsOf(service string) []kubectl.Object {
 }
 
 // noPods explains why an incomplete workload has no pod.
-func (r rollout) noPods(w kubectl.Object) (why string, times int) {
+func (r rollout) noPods(w command.Object) (why string, times int) {
 	if c, ok := w.Condition("ReplicaFailure"); ok && c.Status == "True" {
 		why = c.Reason + ": " + c.Message
 	}
@@ -192,7 +192,7 @@ func (r rollout) noPods(w kubectl.Object) (why string, times int) {
 }
 
 // podFailure returns why a pod is not ready and how often it has failed.
-func (r rollout) podFailure(p kubectl.Object) (why string, times int) {
+func (r rollout) podFailure(p command.Object) (why string, times int) {
 	if c, ok := p.Condition("PodScheduled"); ok && c.Status == "False" {
 		why = "is on no node: " + c.Message + r.unbound()
 	}
@@ -229,7 +229,7 @@ func (r rollout) unbound() string {
 }
 
 // waits describes the state of a container that is not ready.
-func waits(s kubectl.ContainerStatus) (text string, times int) {
+func waits(s command.ContainerStatus) (text string, times int) {
 	ended := s.Last.Terminated
 	if s.State.Terminated != nil {
 		ended = s.State.Terminated
@@ -256,7 +256,7 @@ func waits(s kubectl.ContainerStatus) (text string, times int) {
 	}
 }
 
-func (r rollout) pullsFailed(p kubectl.Object) int {
+func (r rollout) pullsFailed(p command.Object) int {
 	times := 0
 	for _, e := range r.events {
 		if e.Involved.UID == p.Metadata.UID && e.Reason == "Failed" && strings.HasPrefix(e.Message, "Failed to pull image") {
@@ -267,7 +267,7 @@ func (r rollout) pullsFailed(p kubectl.Object) int {
 }
 
 // warningOf returns the last warning event of a pod.
-func (r rollout) warningOf(p kubectl.Object) string {
+func (r rollout) warningOf(p command.Object) string {
 	last := ""
 	for _, e := range r.events {
 		if e.Involved.UID == p.Metadata.UID && e.Reason != "BackOff" {
@@ -278,22 +278,22 @@ func (r rollout) warningOf(p kubectl.Object) string {
 }
 
 // well reports whether a pod is ready and has not restarted recently, or has finished its work.
-func well(o kubectl.Object) bool {
+func well(o command.Object) bool {
 	return o.Holds("Ready") && !restarted(o) || o.Status.Phase == "Succeeded"
 }
 
 // blamed returns the pod of a workload whose log may explain the failure. A failed pod of a Job is preferred to its
 // replacement.
-func (r rollout) blamed(service string) (kubectl.Object, bool) {
-	pods := slices.DeleteFunc(r.podsOf(service), func(p kubectl.Object) bool { return well(p) || len(p.Status.Containers) == 0 })
+func (r rollout) blamed(service string) (command.Object, bool) {
+	pods := slices.DeleteFunc(r.podsOf(service), func(p command.Object) bool { return well(p) || len(p.Status.Containers) == 0 })
 	if len(pods) == 0 {
-		return kubectl.Object{}, false
+		return command.Object{}, false
 	}
-	return pods[max(0, slices.IndexFunc(pods, func(p kubectl.Object) bool { return p.Status.Phase == "Failed" }))], true
+	return pods[max(0, slices.IndexFunc(pods, func(p command.Object) bool { return p.Status.Phase == "Failed" }))], true
 }
 
 // silent returns a pod of a node whose unit does not answer. The cluster may consider that pod ready.
-func (r rollout) silent(node string) (kubectl.Object, bool) {
+func (r rollout) silent(node string) (command.Object, bool) {
 	for _, w := range r.workloads {
 		if w.Called() != node && w.Workload() != node {
 			continue
@@ -307,7 +307,7 @@ func (r rollout) silent(node string) (kubectl.Object, bool) {
 			}
 		}
 	}
-	return kubectl.Object{}, false
+	return command.Object{}, false
 }
 
 // Logs returns the end of a workload's container log, from before its last restart if there was one.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/deploy/backend"
-	"github.com/toskose/toskose/packager/kubectl"
 )
 
 // rolledOut reads objects as kubectl prints them, one a line.
@@ -20,7 +20,7 @@ func rolledOut(t *testing.T, lines string) rollout {
 	t.Helper()
 	var r rollout
 	for line := range strings.Lines(strings.TrimSpace(lines)) {
-		var o kubectl.Object
+		var o command.Object
 		if err := json.Unmarshal([]byte(line), &o); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os/exec"
 
-	"github.com/toskose/toskose/packager/internal/command"
+	"github.com/toskose/toskose/packager/command"
 )
 
 // Command runs a Docker command. Its error includes the end of the command's output.

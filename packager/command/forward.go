@@ -1,4 +1,4 @@
-package kubectl
+package command
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"sync"
 	"time"
-
-	"github.com/toskose/toskose/packager/internal/command"
 )
 
 // Forward is a running `kubectl port-forward`.
@@ -52,7 +50,7 @@ func (c Cluster) Forward(ctx context.Context, pod string, port int) (*Forward, e
 		return f, nil
 	case <-exited:
 		stop()
-		return nil, fmt.Errorf("cannot forward a port%s", command.Indented(command.LastLines(stderr.String(), 5)))
+		return nil, fmt.Errorf("cannot forward a port%s", Indented(LastLines(stderr.String(), 5)))
 	case <-ctx.Done():
 		stop()
 		<-exited

@@ -1,6 +1,4 @@
-// Package kubectl runs kubectl and parses the objects that it prints. The goroutines of a forwarded port end when it is
-// closed.
-package kubectl
+package command
 
 import (
 	"bytes"
@@ -11,8 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"time"
-
-	"github.com/toskose/toskose/packager/internal/command"
 )
 
 // Cluster is a cluster that kubectl accesses.
@@ -22,9 +18,6 @@ type Cluster struct {
 	Environ   []string  // environment; KUBECONFIG selects the configuration
 	Debug     io.Writer // receives output that is not parsed; may be nil
 }
-
-// Error is the error of a kubectl command that failed.
-type Error = command.Error
 
 // words returns a kubectl command line.
 func (c Cluster) words(args ...string) []string {
@@ -68,7 +61,7 @@ func (c Cluster) Output(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 func run(ctx context.Context, cmd *exec.Cmd, debug io.Writer) error {
-	err := command.Run(cmd, debug)
+	err := Run(cmd, debug)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}

@@ -1,4 +1,5 @@
-// Package command runs the commands of Docker and Kubernetes, without a shell.
+// Package command runs the commands of Docker and Kubernetes, without a shell, and parses the objects that kubectl prints. The
+// goroutines of a forwarded port end when it is closed.
 package command
 
 import (
