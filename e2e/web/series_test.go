@@ -38,7 +38,9 @@ func TestThePageDrawsNumbersOverTime(t *testing.T) {
 	if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	sampled(t, world, func(c series.Component, i int) bool { return c.States[i] == protocol.Running && c.Restarts[i] != nil && *c.Restarts[i] == 1 })
+	sampled(t, world, func(c series.Component, i int) bool {
+		return c.States[i] == protocol.Running && c.Restarts[i] != nil && *c.Restarts[i] == 1
+	})
 	b := browser.Open(t, world.URL, 1440, nobody)
 	b.SignIn("vera", "vera's password")
 	b.Says(".side .spark", "Memory")
