@@ -141,7 +141,7 @@ func (c *chaos) scaled() []fault {
 			runs: each(made, apiUp, snifferUp),
 			// Without a container, nothing shows that its two components have reached the goal, which waits for the orchestrator.
 			until: func(_ *testing.T, g client.Goal) bool {
-				waits := slices.ContainsFunc(g.Obstacles, func(o client.Obstacle) bool { return strings.Contains(o.Reason, "does not run") })
+				waits := slices.ContainsFunc(g.Obstacles, func(o client.Obstacle) bool { return strings.Contains(o.Reason, "no running container is found") })
 				return g.Wanted == 1+2*max(to, 1) && g.Reached == 1+2*to && g.Done == (to > 0) && waits == (to == 0)
 			},
 			waiting: from == 0,

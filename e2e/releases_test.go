@@ -80,7 +80,7 @@ func (a *application) withoutAGoal(t *testing.T) {
 // Thinking's components stand.
 func standing(t *testing.T, app *application, ready int, state string) {
 	t.Helper()
-	stands := regexp.MustCompile(`(?m)^\S+ +(api|gui|logsniffer) +\S+ +` + state + ` `) // store runs besides, without components
+	stands := regexp.MustCompile(`(?m)^\S+ +(api|gui|logsniffer) +(?:\S+:\d+ +)?` + state + ` `) // store runs besides, without components
 	eventually(t, "all components are "+state, func() bool {
 		shown := command(t, "", "toskose", "ps", "--dir", app.dir, "--manager", app.manager).stdout
 		return len(stands.FindAllString(shown, -1)) == 3

@@ -396,7 +396,7 @@ func aComponentIsMadeAnew(t *testing.T, app *application) {
 // or deploy restored it, is a matter of their order.
 func aGoalIsCarriedOver(t *testing.T, app *application) {
 	said := mustWith(t, app.env, "", "toskose", app.deploying(app.dir, "--up")...).stdout
-	if !strings.Contains(said, "3 of 3\n") {
+	if !strings.Contains(said, "3 of 3 up") {
 		t.Fatalf("deploy --up does not say that all is up:\n%s", said)
 	}
 	before := theGoal(t, app)

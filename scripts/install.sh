@@ -15,3 +15,5 @@ done
 "$toskose" completion bash >"$prefix/share/bash-completion/completions/toskose"
 "$toskose" completion zsh >"$prefix/share/zsh/vendor-completions/_toskose"
 "$toskose" completion fish >"$prefix/share/fish/vendor_completions.d/toskose.fish"
+install -d "$prefix/share/man/man1"
+"$toskose" man "$prefix/share/man/man1"

@@ -51,6 +51,7 @@ func (f *targetFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.kubernetes.Namespace, "namespace", "", "Kubernetes namespace to use (default a new one, named after the application)")
 	flags.StringVar(&f.kubernetes.ServiceType, "service-type", kubernetes.ServiceNodePort, "how Kubernetes publishes ports: ClusterIP, NodePort or LoadBalancer")
 	flags.StringVar(&f.kubernetes.PullSecret, "image-pull-secret", "", "existing Kubernetes Secret of type dockerconfigjson to pull the images with")
+	flags.BoolVar(&f.kubernetes.OpenShift, "openshift", false, "leave users and groups of pods to the cluster, as OpenShift's restricted security context constraints require")
 	flags.StringVar(&f.kubernetes.ClusterDomain, "cluster-domain", kubernetes.DefaultClusterDomain, "domain of the Kubernetes cluster")
 }
 

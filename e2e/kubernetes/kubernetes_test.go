@@ -446,6 +446,26 @@ func TestPodsPassTheStrictestLevelThatTheirImagesAllow(t *testing.T) {
 	}
 }
 
+// TestOpenShiftAssignsUsersAndGroups: the manifests name none, and a pod that needs no root still says so.
+func TestOpenShiftAssignsUsersAndGroups(t *testing.T) {
+	t.Parallel()
+	opts := defaults()
+	opts.OpenShift = true
+	for user, nonRoot := range map[string]bool{"1000:2000": true, "0": false} {
+		all := built(t, packaged(t, by(user, plan(t, sample.App(), config.Config{})), opts, false))
+		for _, name := range []string{"backend", "frontend", "toskose-manager"} {
+			pod := get[*appsv1.Deployment](t, all, "Deployment/"+name).Spec.Template.Spec
+			if c := pod.SecurityContext; c.RunAsUser != nil || c.RunAsGroup != nil || c.FSGroup != nil {
+				t.Errorf("%s, as %s: %+v", name, user, c)
+			}
+			is := pod.SecurityContext.RunAsNonRoot != nil && *pod.SecurityContext.RunAsNonRoot
+			if want := nonRoot || name == "toskose-manager"; is != want {
+				t.Errorf("%s, as %s: runAsNonRoot is %t", name, user, is)
+			}
+		}
+	}
+}
+
 // TestDocumentsNeedNoClaim: a unit writes to them whoever runs it, and what has
 // them alone is no StatefulSet.
 func TestDocumentsNeedNoClaim(t *testing.T) {

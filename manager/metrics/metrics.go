@@ -35,24 +35,24 @@ func New(app Application, version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "toskose_manager_requests_total", Help: "Requests that were answered.",
+			Name: "toskose_manager_requests_total", Help: "Requests by method, route and status code.",
 		}, []string{"method", "route", "code"}),
 		answering: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "toskose_manager_request_duration_seconds", Help: "Time until requests were answered, without those that follow events or logs.",
+			Name: "toskose_manager_request_duration_seconds", Help: "Durations of requests, without those that follow events or logs.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}, []string{"method", "route"}),
 		followers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "toskose_manager_followers", Help: "Clients that follow events or logs.",
 		}),
 		executions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "toskose_executions_total", Help: "Executions that ended while the manager watched, whoever asked for them.",
+			Name: "toskose_executions_total", Help: "Executions that ended while the manager ran, of all users.",
 		}, []string{"node", "component", "operation", "outcome"}),
 		executing: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "toskose_execution_duration_seconds", Help: "Time that executions took which ended while the manager watched.",
+			Name: "toskose_execution_duration_seconds", Help: "Durations of executions that ended while the manager ran.",
 			Buckets: []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600},
 		}, []string{"node", "component", "operation"}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "toskose_manager_events_missed_total", Help: "Times that events came faster than they were counted, so that executions are missing here.",
+			Name: "toskose_manager_events_missed_total", Help: "Times that events arrived faster than they were counted, so that some executions are not counted.",
 		}),
 	}
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/toskose/toskose/internal/docs"
@@ -180,12 +182,22 @@ func TestTheBoardAndTheDocumentationNameTheMetricsThatThereAre(t *testing.T) {
 	}
 }
 
-// TestWhatPrometheusReadsInTheDocumentationIsMeant decodes jobs and rules by the keys that Prometheus has for them,
-// and looks for the metrics that rules ask for.
-func TestWhatPrometheusReadsInTheDocumentationIsMeant(t *testing.T) {
+// rules are alerting rules of Prometheus.
+type rules struct {
+	Groups []struct {
+		Name  string
+		Rules []struct {
+			Alert, Expr         string
+			For                 time.Duration
+			Labels, Annotations map[string]string
+		}
+	}
+}
+
+// TestJobsInTheDocumentationHaveTheKeysOfPrometheus decodes them strictly.
+func TestJobsInTheDocumentationHaveTheKeysOfPrometheus(t *testing.T) {
 	t.Parallel()
-	text := scraped(t, []manager.Event{execution(wire.EntryExit, wire.OutcomeSucceeded)})
-	asked := 0
+	jobs := 0
 	for _, b := range docs.Of(t, docs.Prometheus) {
 		var c struct {
 			Jobs []struct {
@@ -196,31 +208,63 @@ func TestWhatPrometheusReadsInTheDocumentationIsMeant(t *testing.T) {
 				} `yaml:"basic_auth"`
 				Static []struct{ Targets []string } `yaml:"static_configs"`
 			} `yaml:"scrape_configs"`
-			Groups []struct {
-				Name  string
-				Rules []struct {
-					Alert, Expr string
-					For         time.Duration
-				}
+		}
+		strict(t, b.Page, []byte(b.Text), &c)
+		jobs += len(c.Jobs)
+	}
+	if jobs == 0 {
+		t.Error("the documentation has no job")
+	}
+}
+
+// TestAlertsUseMetricsThatExist: both files have the same rules, each of known metrics and labels, and the documentation has a
+// row for each.
+func TestAlertsUseMetricsThatExist(t *testing.T) {
+	t.Parallel()
+	text := scraped(t, []manager.Event{execution(wire.EntryExit, wire.OutcomeSucceeded)})
+	var plain rules
+	strict(t, "alerts.yaml", read(t, "../../docs/alerts.yaml"), &plain)
+	var resource struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string
+		Metadata   struct {
+			Name   string
+			Labels map[string]string
+		}
+		Spec rules
+	}
+	strict(t, "prometheusrule.yaml", read(t, "../../docs/prometheusrule.yaml"), &resource)
+	if diff := cmp.Diff(plain, resource.Spec); diff != "" || resource.APIVersion != "monitoring.coreos.com/v1" || resource.Kind != "PrometheusRule" {
+		t.Errorf("%s %s, (-alerts.yaml +prometheusrule.yaml):\n%s", resource.APIVersion, resource.Kind, diff)
+	}
+	if len(plain.Groups) != 1 || len(plain.Groups[0].Rules) < 5 {
+		t.Fatalf("%+v", plain)
+	}
+	documentation := string(read(t, "../../docs/monitoring.md"))
+	for _, r := range plain.Groups[0].Rules {
+		for _, metric := range name.FindAllString(r.Expr, -1) {
+			if !strings.Contains(text, "\n"+metric+" ") && !strings.Contains(text, "\n"+metric+"{") {
+				t.Errorf("%s uses %s, which does not exist", r.Alert, metric)
 			}
 		}
-		decoder := yaml.NewDecoder(strings.NewReader(b.Text))
-		decoder.KnownFields(true)
-		if err := decoder.Decode(&c); err != nil {
-			t.Errorf("%s:%d: %v", b.Page, b.Line, err)
-		}
-		for _, g := range c.Groups {
-			for _, r := range g.Rules {
-				metric := regexp.MustCompile(`^(toskose_[a-z_]+)(?:\{([a-z]+="[a-z]+")\})? (?:==|>) 0$`).FindStringSubmatch(r.Expr)
-				if metric == nil || !regexp.MustCompile("\n"+metric[1]+`(\{([^}\n]*,)?`+metric[2]+`[^}\n]*\})? `).MatchString(text) {
-					t.Errorf("%s:%d: %s asks for what is not there: %s", b.Page, b.Line, r.Alert, r.Expr)
-				}
-				asked++
+		for _, label := range regexp.MustCompile(`\$labels\.([a-z]+)`).FindAllStringSubmatch(r.Annotations["description"], -1) {
+			if label[1] != "instance" && !strings.Contains(text, label[1]+`="`) {
+				t.Errorf("%s uses the label %s, which no metric has", r.Alert, label[1])
 			}
+		}
+		if row := "| `" + r.Alert + "` | " + r.Labels["severity"] + " |"; !strings.Contains(documentation, row) {
+			t.Errorf("docs/monitoring.md lacks %q", row)
 		}
 	}
-	if asked < 3 {
-		t.Errorf("there are %d rules", asked)
+}
+
+// strict decodes YAML that must have no other keys.
+func strict(t *testing.T, name string, text []byte, into any) {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(into); err != nil {
+		t.Errorf("%s: %v", name, err)
 	}
 }
 

@@ -20,23 +20,27 @@ type standing struct{ app Application }
 
 var (
 	replicas = prometheus.NewDesc("toskose_replicas",
-		"Replicas of a node by how they are reached: up, silent (their unit does not answer) or gone (no longer found).", []string{"node", "state"}, nil)
+		"Replicas of a node by state: up, silent (the unit does not respond) or gone (no longer found).", []string{"node", "state"}, nil)
 	components = prometheus.NewDesc("toskose_component_replicas",
-		"Replicas of a component by its state; unknown where its unit does not answer.", []string{"node", "component", "state"}, nil)
+		"Replicas of a component by its state; unknown if the unit does not respond.", []string{"node", "component", "state"}, nil)
 	lacking = prometheus.NewDesc("toskose_component_lacks",
-		"How much a component requires in its state that nothing offers.", []string{"node", "component"}, nil)
+		"Unmet requirements of a component in its state.", []string{"node", "component"}, nil)
 	failing = prometheus.NewDesc("toskose_component_failing",
 		"Replicas on which a component runs and fails its liveness checks.", []string{"node", "component"}, nil)
+	restarts = prometheus.NewDesc("toskose_component_restarts_total",
+		"Starts of a component after its processes ended unexpectedly, in its current containers.", []string{"node", "component"}, nil)
+	goalStuck = prometheus.NewDesc("toskose_goal_stuck",
+		"1 if the goal is not reached and nothing is tried again without a person.", nil, nil)
 	taskIndexes = prometheus.NewDesc("toskose_task_indexes",
 		"Indexes of a task by their phase: waiting, running, retrying, completed or failed.", []string{"node", "component", "phase"}, nil)
-	taskAttempts = prometheus.NewDesc("toskose_task_attempts", "Attempts at the indexes of a task that have begun, the last ones of each.", []string{"node", "component"}, nil)
-	goalWanted   = prometheus.NewDesc("toskose_goal_components", "Components on replicas that the goal names.", nil, nil)
-	goalReached  = prometheus.NewDesc("toskose_goal_components_reached", "Those of them that are as the goal says.", nil, nil)
-	goalDone     = prometheus.NewDesc("toskose_goal_done", "1 if all is as the goal says and nothing is under way.", nil, nil)
-	goalActing   = prometheus.NewDesc("toskose_goal_acting", "0 if the manager only observes, because it does not know which goal holds.", nil, nil)
-	goalBlocked  = prometheus.NewDesc("toskose_goal_obstacles", "What is in the way of the goal.", nil, nil)
-	goalHeld     = prometheus.NewDesc("toskose_goal_holds", "Components that the goal leaves alone, since somebody else operated them.", nil, nil)
-	goalLacking  = prometheus.NewDesc("toskose_goal_lacking_replicas", "Replicas that do not keep the goal yet.", nil, nil)
+	taskAttempts = prometheus.NewDesc("toskose_task_attempts", "Started attempts of the current runs of a task's indexes.", []string{"node", "component"}, nil)
+	goalWanted   = prometheus.NewDesc("toskose_goal_components", "Components on replicas that the goal includes.", nil, nil)
+	goalReached  = prometheus.NewDesc("toskose_goal_components_reached", "Components on replicas that have reached the goal.", nil, nil)
+	goalDone     = prometheus.NewDesc("toskose_goal_done", "1 if the goal is reached and no operation is running.", nil, nil)
+	goalActing   = prometheus.NewDesc("toskose_goal_acting", "0 if the manager only observes, because it does not know the current goal.", nil, nil)
+	goalBlocked  = prometheus.NewDesc("toskose_goal_obstacles", "Obstacles to the goal.", nil, nil)
+	goalHeld     = prometheus.NewDesc("toskose_goal_holds", "Components on hold, because a user operated them.", nil, nil)
+	goalLacking  = prometheus.NewDesc("toskose_goal_lacking_replicas", "Replicas that have not stored the goal yet.", nil, nil)
 )
 
 // The states of replicas.
@@ -49,7 +53,7 @@ const (
 // Describe sends all descriptions.
 func (s standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		replicas, components, lacking, failing, taskIndexes, taskAttempts, goalWanted, goalReached, goalDone, goalActing, goalBlocked, goalHeld, goalLacking,
+		replicas, components, lacking, failing, restarts, goalStuck, taskIndexes, taskAttempts, goalWanted, goalReached, goalDone, goalActing, goalBlocked, goalHeld, goalLacking,
 	} {
 		ch <- d
 	}
@@ -84,6 +88,7 @@ func (s standing) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(lacking, len(c.Lacks), c.Node, c.Name)
 		gauge(failing, failingReplicas(c), c.Node, c.Name)
+		ch <- prometheus.MustNewConstMetric(restarts, prometheus.CounterValue, float64(c.Restarts), c.Node, c.Name)
 		if c.Task == nil {
 			continue
 		}
@@ -101,6 +106,7 @@ func (s standing) Collect(ch chan<- prometheus.Metric) {
 	gauge(goalWanted, g.Wanted)
 	gauge(goalReached, g.Reached)
 	gauge(goalDone, number(g.Done))
+	gauge(goalStuck, number(g.Stuck))
 	gauge(goalActing, number(g.Acting))
 	gauge(goalBlocked, len(g.Obstacles))
 	gauge(goalHeld, len(g.Holds))

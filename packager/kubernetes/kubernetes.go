@@ -30,6 +30,9 @@ type Options struct {
 
 	// PullSecret is an existing Secret with which images are pulled from private registries. Empty: none.
 	PullSecret string
+
+	// OpenShift leaves users and groups to the cluster, which assigns each namespace a range of its own.
+	OpenShift bool
 }
 
 // DefaultClusterDomain is the default of nearly every cluster.

@@ -18,6 +18,15 @@ const (
 // needs no privileges; one that runs as root gets the runtime's defaults, because operations install software and change
 // users.
 func (w *writer) security(s packager.Service) (podSecurity, *containerSecurity) {
+	pod, c := w.imageSecurity(s)
+	if w.opts.OpenShift { // its security context constraints refuse users and groups outside of the namespace's range
+		pod.User, pod.Group, pod.FSGroup = nil, nil, nil
+	}
+	return pod, c
+}
+
+// imageSecurity is security for the user and group of the image.
+func (w *writer) imageSecurity(s packager.Service) (podSecurity, *containerSecurity) {
 	pod := podSecurity{Seccomp: seccomp{"RuntimeDefault"}}
 	user, group, ok := w.nonRoot(s)
 	if !ok {
