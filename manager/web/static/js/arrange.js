@@ -4,7 +4,7 @@
 export const MARGIN = 16; // around the drawing, in its own pixels
 export const TILE = {w: 176, head: 30, dot: 15, row: 10}; // a tile, and dots in a row
 const MANY = 60; // boxes from which containers begin as tiles
-const GAP = 22, ENOUGH = .77, LEGIBLE = .6, LARGEST = 1.4;
+const GAP = 22, ENOUGH = .91, LEGIBLE = .6, WIDE = .77, LARGEST = 1.4;
 const HEIGHTS = [1, 2, 3, 4, 6, 8, 12, 20, 40], SCALES = [1.4, 1, .8, .65, .5, .4, .3, .2, .12];
 
 export const many = t => t.boxes.length > MANY;
@@ -64,7 +64,7 @@ function sized(p, expanded) {
 }
 
 // scored is how good an arrangement is: all of it is legible in the window, or as wide as it, or neither.
-const scored = (a, room) => fitting(a, room) + (fitting(a, room) >= LEGIBLE ? 20 : (a.w + 2 * MARGIN) * ENOUGH <= room.w ? 10 : 0);
+const scored = (a, room) => fitting(a, room) + (fitting(a, room) >= LEGIBLE ? 20 : (a.w + 2 * MARGIN) * WIDE <= room.w ? 10 : 0);
 
 // flow places layers in columns of at most a height, and wraps columns at a width.
 function flow(layers, height, width, gap) {

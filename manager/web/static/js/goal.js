@@ -67,7 +67,7 @@ const WORDS = {ok: 'in the desired state', busy: 'working', warn: 'retrying or o
 
 // segments draws a segment for each component: of very many, one for those alike.
 function segments() {
-  const all = progress().sort((a, b) => ORDER.indexOf(a.tone) - ORDER.indexOf(b.tone));
+  const all = [...progress()].sort((a, b) => ORDER.indexOf(a.tone) - ORDER.indexOf(b.tone));
   const counts = ORDER.map(tone => [tone, all.filter(p => p.tone === tone).length]).filter(([, n]) => n);
   const drawn = all.length > SINGLE ? counts.map(([tone, n]) => ({tone, name: `${n} ${WORDS[tone]}`, n})) : all;
   return memo('progress', [JSON.stringify(drawn)], () => h('div', null,

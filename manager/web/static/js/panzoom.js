@@ -115,15 +115,16 @@ function look() {
     const e = document.querySelector('.beyond.' + side);
     if (!e) return;
     any ||= all.length > 0;
-    e.hidden = !all.length;
+    if (e.hidden !== !all.length) e.hidden = !all.length;
     const text = ARROWS[side] + ' ' + all.length;
     if (e.textContent !== text) { e.textContent = text; e.ariaLabel = all.length + ' more ' + WORDS[side]; }
-    e.dataset.tone = all.some(p => toneOfTop(p) === 'bad') ? 'bad' : 'idle';
+    const tone = all.some(p => toneOfTop(p) === 'bad') ? 'bad' : 'idle';
+    if (e.dataset.tone !== tone) e.dataset.tone = tone;
   }
   const map = document.querySelector('.minimap'), whole = outer(view.drawing), cut = view.x < -1 || view.y < -1 || view.x + whole.w * view.s > view.room.w + 2 || view.y + whole.h * view.s > view.height + 2;
   map.toggleAttribute('hidden', !cut && !any);
   const frame = map.querySelector('.frame'), box = {x: -view.x / view.s, y: -view.y / view.s, width: view.room.w / view.s, height: view.height / view.s};
-  for (const [name, value] of Object.entries(box)) frame.setAttribute(name, value.toFixed(1));
+  for (const [name, value] of Object.entries(box)) if (frame.getAttribute(name) !== value.toFixed(1)) frame.setAttribute(name, value.toFixed(1));
 }
 
 const ARROWS = {up: '↑', down: '↓', left: '←', right: '→'}, WORDS = {up: 'above', down: 'below', left: 'to the left', right: 'to the right'};
@@ -141,18 +142,26 @@ export function toneOfTop(p) {
   return worst;
 }
 
+// same returns the style as it was given before where it is the same: setting one computes those of all boxes anew.
+const styles = new Map();
+function same(name, style) {
+  const text = JSON.stringify(style);
+  if (styles.get(name)?.text !== text) styles.set(name, {text, style});
+  return styles.get(name).style;
+}
+
 // canvas is the window with the drawing in it.
 export function canvas(drawing, label, parts) {
   shown = detail().id;
-  return h('div', {class: 'canvas', tabindex: '0', role: 'group', 'aria-label': label + ' Arrow keys move it, plus and minus scale it.', style: {height: view.height + 'px'}, made: follow, onKeydown: keys},
-    h('div', {class: 'sheet', 'data-detail': shown, style: {transform: transform(), '--small': detail().small + 'px', '--mid': detail().mid + 'px', '--name': detail().name + 'px'}}, parts),
+  return h('div', {class: 'canvas', tabindex: '0', role: 'group', 'aria-label': label + ' Arrow keys move it, plus and minus scale it.', style: same('canvas', {height: view.height + 'px'}), made: follow, onKeydown: keys},
+    h('div', {class: 'sheet', 'data-detail': shown, style: same('sheet', {transform: transform(), '--small': detail().small + 'px', '--mid': detail().mid + 'px', '--name': detail().name + 'px'})}, parts),
     Object.keys(ARROWS).map(side => h('button', {key: side, class: 'beyond ' + side, own: true, hidden: true, onClick: () => pan(WAYS[side][0] * view.room.w, WAYS[side][1] * view.height)})),
     minimap(drawing));
 }
 
 function minimap(a) {
   const whole = outer(a), most = innerWidth < 600 ? MAP / 2 : MAP, scale = Math.min(most / whole.w, most * .8 / whole.h);
-  return memo('minimap', [a, state.version], () => h('svg', {class: 'minimap', 'aria-hidden': 'true', viewBox: `0 0 ${whole.w} ${whole.h}`, width: whole.w * scale, height: whole.h * scale, onPointerdown: jump, onPointermove: e => { if (e.buttons) jump(e); }},
+  return memo('minimap', [a, a.tops.map(toneOfTop).join()], () => h('svg', {class: 'minimap', 'aria-hidden': 'true', viewBox: `0 0 ${whole.w} ${whole.h}`, width: whole.w * scale, height: whole.h * scale, onPointerdown: jump, onPointermove: e => { if (e.buttons) jump(e); }},
     a.tops.map(p => h('rect', {key: p.kind + p.name, class: 'dot', 'data-tone': toneOfTop(p), x: p.x + MARGIN, y: p.y + MARGIN, width: p.w, height: p.h})), h('rect', {class: 'frame'})));
 }
 
@@ -209,4 +218,11 @@ function follow(box) {
 }
 
 // looked is called after each drawing.
-export const looked = () => { if (document.querySelector('.minimap')) look(); };
+let at = '', of = null;
+export function looked() {
+  const now = [transform(), view.height, view.room.w, view.drawing.tops.map(toneOfTop)].join();
+  const map = document.querySelector('.minimap');
+  if (map && (now !== at || of !== view.drawing || !map.hasAttribute('hidden') && !map.querySelector('.frame').hasAttribute('width'))) look();
+  at = now;
+  of = view.drawing;
+}
