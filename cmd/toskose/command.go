@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, env environment) int {
 		fmt.Fprintln(env.err, visible.Lines(fmt.Sprintf("toskose: %v\nTry `%s --help`.", err, called.CommandPath())))
 		return cli.ExitUsage
 	case ctx.Err() != nil:
-		fmt.Fprintln(env.err, visible.Lines(fmt.Sprintf("toskose: interrupted: %v", err)))
+		fmt.Fprintln(env.err, visible.Lines(fmt.Sprintf("toskose: interrupted: %s; run the command again to complete it", strings.TrimSuffix(err.Error(), ": context canceled"))))
 		return cli.ExitInterrupted
 	default:
 		fmt.Fprintln(env.err, visible.Lines(message(err)))
@@ -64,7 +64,11 @@ func message(err error) string {
 	if errors.As(err, &problems) || errors.As(err, &diagnostics) {
 		return err.Error()
 	}
-	return "toskose: " + strings.ReplaceAll(err.Error(), "\n", "\n  ")
+	text := err.Error()
+	if client.IsErrConnectionFailed(err) {
+		text += " Start it, or name another one with DOCKER_HOST or --docker-url."
+	}
+	return "toskose: " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
 const longHelp = `Package a TOSCA application so that each of its components can be managed on its

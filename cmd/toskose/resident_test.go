@@ -64,10 +64,14 @@ type resident struct {
 }
 
 // settle packages an archive into dir, and has it run from there until the test ends.
-func settle(t *testing.T, archive, dir string) *resident {
+func settle(t *testing.T, archive, dir string, components ...map[string]config.Component) *resident {
 	t.Helper()
 	r := &resident{port: freeport.Find(t), units: nodes{}, open: freeport.Find(t)}
-	app, plan := packaged(t, archive, dir, config.Config{Manager: config.Manager{Port: r.port}})
+	cfg := config.Config{Manager: config.Manager{Port: r.port}}
+	for _, settings := range components {
+		cfg.Nodes = map[string]config.Node{"web": {Components: settings}}
+	}
+	app, plan := packaged(t, archive, dir, cfg)
 	read := func(name string) func() ([]byte, error) {
 		return func() ([]byte, error) { return os.ReadFile(filepath.Join(dir, "secrets", name)) }
 	}

@@ -175,7 +175,7 @@ func TestWhatIsNoYAMLIsFoundWhereItIs(t *testing.T) {
 		"c: d: e":                              "4:4: not YAML: mapping values are not allowed in this context",
 		"c: *d":                                "4:4: not YAML: unknown anchor 'd' referenced",
 		"c: [*c, *d, *e]":                      "4:5: not YAML: unknown anchor 'c' referenced",
-		"c:\n  d: 1\n e: 2":                    "6:2: not YAML: did not find expected key",
+		"c:\n  d: 1\n e: 2":                    "6:2: not YAML: did not find expected key; is the line indented as the others of its block?",
 		"c: 'd":                                "4:4: not YAML: found unexpected end of stream",
 		"c: \"d":                               "4:4: not YAML: found unexpected end of stream",
 		"c: \"\\q\"":                           "4:4: not YAML: found unknown escape character",
@@ -185,9 +185,9 @@ func TestWhatIsNoYAMLIsFoundWhereItIs(t *testing.T) {
 		"é: d\u009be":                          "4:5: not YAML: control character U+009B",
 		"c: d\xefe":                            "4:5: not YAML: byte 0xEF is not UTF-8; the file may be in another encoding",
 		"c: !x!y z":                            "4:9: not YAML: found undefined tag handle",
-		"- c":                                  "4:3: not YAML: did not find expected key",
+		"- c":                                  "4:3: not YAML: did not find expected key; is the line indented as the others of its block?",
 		"c: - d":                               "4:4: not YAML: block sequence entries are not allowed in this context",
-		"c: &d &e f":                           "4:10: not YAML: did not find expected key",
+		"c: &d &e f":                           "4:10: not YAML: did not find expected key; is the line indented as the others of its block?",
 		"c: {d: " + strings.Repeat("[", 20000): "4:10007: nested more than 128 levels deep",
 	} {
 		_, bad := source.Parse("f", []byte(before+doc+after))
@@ -197,7 +197,7 @@ func TestWhatIsNoYAMLIsFoundWhereItIs(t *testing.T) {
 	}
 	large := "a:\n" + strings.Repeat("  b: c\n", 50_000)
 	for doc, want := range map[string]string{
-		large + " d: [":                 "f:50002:1: not YAML: did not find expected key",
+		large + " d: [":                 "f:50002:1: not YAML: did not find expected key; is the line indented as the others of its block?",
 		large + "d: 'e":                 "f:50002:1: not YAML: found unexpected end of stream",
 		"":                              "f: the file holds no YAML document",
 		"# x\n":                         "f: the file holds no YAML document",

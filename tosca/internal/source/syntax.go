@@ -39,6 +39,9 @@ func syntax(file string, data []byte, err error) *diag.Diagnostic {
 		text = text[len(m[0]):]
 	}
 	text = strings.TrimPrefix(text, "yaml: ")
+	if strings.HasSuffix(text, "did not find expected key") {
+		text += "; is the line indented as the others of its block?"
+	}
 	d := &diag.Diagnostic{Position: at, Code: codeSyntax, Message: "not YAML: " + text}
 	if offset, char := badCharacter(data); offset >= 0 {
 		d.Line, d.Column = lineAndColumn(data, offset)
