@@ -45,6 +45,9 @@ func (p *printing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.asked = append(p.asked, query.Encode())
 		fmt.Fprintf(w, `[{"name": "backend", "replicas": [{"address": "10.0.0.1:9001", "unclaimed": [{"pid": 9, "command": "sh", "cpu_seconds": 0, "memory_bytes": 512}]}], "components": [{"name": "api", "replicas": [
 			{"address": "10.0.0.1:9001", "state": "started", "processes": [{"pid": 7, "command": "api", "cpu_seconds": %d, "memory_bytes": 3145728}, {"pid": 8, "command": "api", "cpu_seconds": 2, "memory_bytes": 1048576}]}]}]}]`, 60*p.looks)
+	case "/api/v1/series":
+		p.asked = append(p.asked, query.Encode())
+		_, _ = io.WriteString(w, `{"at": ["2026-11-22T12:00:00Z", "2026-11-22T12:00:15Z", "2026-11-22T12:00:30Z"], "components": [{"name": "api", "cpu_percent": [null, 80, 10], "memory_bytes": [1048576, 2097152, 2097152], "restarts": [0, 0, 2], "states": ["created", "started", "started"]}]}`)
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -90,6 +93,8 @@ func TestLogsHistoryAndTop(t *testing.T) {
 		{"history", "limit=20&output=false", "executions on 10.0.0.2:9001 of frontend are missing: it sleeps"},
 		{"history api/start -n 3 --by goal --outcome failed -o json", "by=goal&component=api&limit=3&operation=start&outcome=failed&output=true", `"exit_code": 7`},
 		{"top --interval 1ms", "processes=true\nprocesses=true", "2m2s"},
+		{"top --since 10m", "component=api&since=600", "api         started    █▁                        10.0   80.0   ▄██      2.0 MiB   2.0 MiB   2"},
+		{"top backend --since 1h -o json", "component=api&since=3600", `"restarts"`},
 		{"top backend --interval 1ms -o json", "processes=true\nprocesses=true", `"memory_bytes": 4194304`},
 	} {
 		p := &printing{}
@@ -103,7 +108,7 @@ func TestLogsHistoryAndTop(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"logs --since yesterday": "neither a time", "logs --follow --until 1m": "exclude each other", "logs --tail -2": "not a number of lines", "logs --grep (": "missing closing )",
-		"history a b": "arguments given", "history -n 0": "not a number of executions", "top --interval 0s": "is not positive",
+		"history a b": "arguments given", "history -n 0": "not a number of executions", "top --interval 0s": "is not positive", "top --since 2h": "is not from 1s to 1h", "top --since 1m -f": "exclude each other",
 	} {
 		var out bytes.Buffer
 		if code := run(t.Context(), append(strings.Fields(args), "--dir", packagedFolder(t)), environment{out: &out, err: &out}); code != cli.ExitUsage || !strings.Contains(out.String(), says) {

@@ -31,7 +31,7 @@ type usage struct {
 
 func newTop(s *session) *cobra.Command {
 	var follow bool
-	var interval time.Duration
+	var interval, since time.Duration
 	cmd := &cobra.Command{
 		Use:   "top [NAME...]",
 		Short: "Show processes, processor time and memory of a running application's components",
@@ -40,11 +40,18 @@ containers, the number of its processes, their use of a processor in the last
 interval and since they started, and their resident memory. Processes that belong to
 no component are on a line of their own. It measures twice, --interval apart; with
 --follow, it repeats until interrupted: in place on a terminal, otherwise one table
-after the other. -o json has each process.`,
-		Example: "  toskose top --dir thinking-toskosed\n  toskose top --dir thinking-toskosed backend --follow --interval 5s\n  toskose top --dir thinking-toskosed api -o json",
+after the other. -o json has each process. With --since, it shows processor time, memory
+and restarts over that time instead, as the manager has sampled them: at most an hour.`,
+		Example: "  toskose top --dir thinking-toskosed\n  toskose top --dir thinking-toskosed backend --follow --interval 5s\n  toskose top --dir thinking-toskosed api -o json\n  toskose top --dir thinking-toskosed --since 1h",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if interval <= 0 {
 				return cli.Misuse(fmt.Errorf("--interval %s is not positive", interval))
+			}
+			if cmd.Flags().Changed("since") {
+				if err := checkSince(since, follow); err != nil {
+					return err
+				}
+				return s.Ask(func(c *client.Client) error { return s.topSince(cmd.Context(), c, names, since) })
 			}
 			ctx := cmd.Context()
 			return s.Ask(func(c *client.Client) error {
@@ -60,6 +67,7 @@ after the other. -o json has each process.`,
 	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(allNames)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "repeat until interrupted")
+	cmd.Flags().DurationVar(&since, "since", longestSince, "show numbers over this time instead")
 	cmd.Flags().DurationVar(&interval, "interval", time.Second, "the time between two measurements")
 	return cmd
 }
