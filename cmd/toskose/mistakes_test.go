@@ -87,8 +87,14 @@ func TestMistakesOfARunningApplicationAreExplained(t *testing.T) {
 	}{
 		{mistake{"failing-operation", edit("scripts/pages/configure.sh", "\nset -e", "\necho 'no such database: shop' >&2\nexit 3\nset -e"), "up --dir shop-toskosed", cli.ExitFailed}, nil, nil},
 		{
-			mistake{"wrong-port", nil, "up pages --dir shop-toskosed --timeout 4s", cli.ExitFailed},
-			map[string]config.Component{"pages": {Readiness: config.Readiness{TCP: "127.0.0.1:1", Timeout: "1s"}}}, nil,
+			mistake{"wrong-port", nil, "run pages start --dir shop-toskosed", cli.ExitFailed},
+			map[string]config.Component{"pages": {Readiness: config.Readiness{TCP: "127.0.0.1:1", Timeout: "1s"}}},
+			func(t *testing.T, out string) {
+				t.Helper()
+				if said, code := say(t, "goal", "pages=configured", "--dir", out); code != cli.ExitOK {
+					t.Fatal(said)
+				}
+			},
 		},
 		{mistake{"wrong-name", nil, "up page --dir shop-toskosed", cli.ExitUsage}, nil, nil},
 		{mistake{"folder-gone", nil, "ps --dir shop-toskosed", cli.ExitFailed}, nil, func(t *testing.T, out string) {

@@ -294,3 +294,20 @@ func TestPortsThatPodmanDoesNotListAreTheApplicationsOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestConflictsAreMistakesOfTheDocumentation: docs/mistakes.md has the messages.
+func TestConflictsAreMistakesOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	manager := Port{Number: 10000, Protocol: "tcp", Setting: settingOf(true, "toskose-manager")}
+	inUse := taken([]Port{manager}, []holder{{port: 10000, protocol: "tcp", who: `container "blog_manager_1" of application "blog"`}}, true, func(Port) bool { return true })
+	docker, info := engine(t, []container.Summary{{Names: []string{"/shop_db_1"}, Labels: map[string]string{compose.LabelProject: "shop"}}}, nil)
+	for name, err := range map[string]error{"port-in-use": inUse, "name-taken": On(docker, info, "shop", false).Name(t.Context())} {
+		want, failed := os.ReadFile("../../cmd/toskose/testdata/mistakes/" + name + ".golden")
+		if failed != nil {
+			t.Fatal(failed)
+		}
+		if err == nil || "toskose: "+err.Error()+"\n" != string(want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}

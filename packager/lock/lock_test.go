@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -258,5 +259,20 @@ func TestAnInterruptedCommandReleasesItsLock(t *testing.T) {
 	l.Release(ctx)
 	if left := store.holder(); left != "" {
 		t.Errorf("the lock of %s is left", left)
+	}
+}
+
+// TestTwoDeploymentsAreAMistakeOfTheDocumentation: docs/mistakes.md has the message.
+func TestTwoDeploymentsAreAMistakeOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	err := &HeldError{App: "shop", Holder: Record{
+		Owner: "ann@laptop", Process: 4711, Command: "toskose deploy shop-toskosed", Since: time.Date(2026, 11, 22, 19, 36, 9, 0, time.UTC),
+	}}
+	want, failed := os.ReadFile("../../cmd/toskose/testdata/mistakes/two-deployments.golden")
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	if "toskose: "+err.Error()+"\n" != string(want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
