@@ -154,6 +154,8 @@ var volatile = []struct {
 	{regexp.MustCompile(`/tmp/[^ "]*/(shop|made)`), "…/$1"},
 	{regexp.MustCompile(`\d\d:\d\d:\d\d UTC`), "12:00:00 UTC"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d{4,5}`), "127.0.0.1:8000"},
+	{regexp.MustCompile(`port \d+ \(http://0\.0\.0\.0:\d+/\)`), "port 8000 (http://0.0.0.0:8000/)"},
+	{regexp.MustCompile(`\(\d+\.\d+s\)`), "(1s)"},
 	{regexp.MustCompile(`(?m)^\d+ of \d+( up)?; .*\n|^\d+ of \d+( up)?\n`), ""}, // progress depends on the machine's speed
 	{regexp.MustCompile(`\(\d+(st|nd|rd|th) try\)`), "(3rd try)"},
 }
