@@ -49,7 +49,7 @@ func edit(file, from, to string) func(*testing.T, string) {
 
 var mistakes = []mistake{
 	{"indentation", edit("app.yaml", "      requirements:\n        - host: web\n      interfaces", "     requirements:\n        - host: web\n      interfaces"), "package shop", cli.ExitFailed},
-	{"unknown-type", edit("app.yaml", "type: tosker.nodes.Software", "type: tosker.nodes.Sofware"), "package shop", cli.ExitFailed},
+	{"unknown-type", edit("app.yaml", "type: tosker.nodes.Software", "type: tosker.nodes.Softwore"), "package shop", cli.ExitFailed},
 	{"missing-script", edit("app.yaml", "scripts/clock/start.sh", "scripts/clock/run.sh"), "package shop", cli.ExitFailed},
 	{"crlf", edit("scripts/clock/start.sh", "\n", "\r\n"), "package shop", cli.ExitFailed},
 	{"missing-input", edit("app.yaml", "      default: 8000\n", ""), "package shop", cli.ExitFailed},
