@@ -341,6 +341,15 @@ func TestAnExecutionIsKnownFromARemovedContainer(t *testing.T) {
 		}
 	}
 	known, err := other.Execution(t.Context(), id, 0)
+	h, failed := other.fleet.History(t.Context(), rest.HistoryQuery{Limit: 10, Output: true})
+	if failed != nil || len(h.Executions) != 1 || len(h.Executions[0].Runs) != 2 || len(h.Missing) != 0 {
+		t.Fatalf("the history: %+v, %v", h, failed)
+	}
+	for _, r := range h.Executions[0].Runs {
+		if r.Removed.IsZero() == (r.Instance == "i1") {
+			t.Errorf("the run in %s was removed at %v", r.Instance, r.Removed)
+		}
+	}
 	if err != nil || known.Outcome != wire.OutcomeSucceeded || known.Node != "backend" || known.By != "ann" || len(known.Runs) != 2 {
 		t.Errorf("got %+v, %v", known, err)
 	}

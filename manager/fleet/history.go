@@ -43,6 +43,7 @@ func (f *Fleet) History(ctx context.Context, q rest.HistoryQuery) (rest.History,
 			}
 		}
 	}
+	f.addRemoved(all, nodes)
 	page := all.page(after, reach)
 	if len(page.Executions) <= q.Limit && len(short) > 0 {
 		missing := f.readJournals(ctx, all, short)
@@ -57,6 +58,25 @@ func (f *Fleet) History(ctx context.Context, q rest.HistoryQuery) (rest.History,
 		page.Missing = f.addOutput(ctx, page.Executions, nodes, page.Missing)
 	}
 	return page, nil
+}
+
+// addRemoved adds the executions of containers that were removed, as far as the mirror remembers them.
+func (f *Fleet) addRemoved(all *collection, nodes []*topology.Node) {
+	for _, at := range f.Removed() {
+		i := slices.IndexFunc(nodes, func(n *topology.Node) bool { return n.Name() == at.Node })
+		if i < 0 {
+			continue
+		}
+		r := Replica{Node: nodes[i], Addr: at.Address}
+		for _, c := range at.Components {
+			if all.query.Component != "" && c.Component != all.query.Component {
+				continue
+			}
+			for _, x := range c.Recent {
+				all.addRun(knownRun{r, x, at.Gone})
+			}
+		}
+	}
 }
 
 // nodesOf returns the nodes that a query covers, and sets the full name of its component.
@@ -117,10 +137,15 @@ type execution struct {
 type knownRun struct {
 	replica Replica
 	known   wire.Execution
+	removed time.Time // when its container was removed; zero: it exists
 }
 
 // add adds an execution from a replica's journal.
-func (c *collection) add(r Replica, x wire.Execution) {
+func (c *collection) add(r Replica, x wire.Execution) { c.addRun(knownRun{replica: r, known: x}) }
+
+// addRun adds an execution on a replica. Of two that are the same, that of an existing container wins.
+func (c *collection) addRun(run knownRun) {
+	x := run.known
 	if !selects(&c.query, &x) {
 		return
 	}
@@ -132,7 +157,8 @@ func (c *collection) add(r Replica, x wire.Execution) {
 	i := slices.IndexFunc(e.runs, func(r knownRun) bool { return r.known.Instance == x.Instance })
 	switch {
 	case i < 0:
-		e.runs = append(e.runs, knownRun{r, x})
+		e.runs = append(e.runs, run)
+	case !run.removed.IsZero():
 	case x.Seq > e.runs[i].known.Seq:
 		e.runs[i].known = x
 	}
@@ -144,6 +170,7 @@ func (e *execution) outcome() rest.Execution {
 	var x rest.Execution
 	for _, r := range e.runs {
 		x.Join(r.replica.Node.Name(), r.replica.Addr.String(), r.known)
+		x.Runs[len(x.Runs)-1].Removed = r.removed
 		if r.known.Started.Before(x.Started) {
 			x.Started = r.known.Started
 		}

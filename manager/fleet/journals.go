@@ -87,7 +87,7 @@ func (f *Fleet) addOutput(ctx context.Context, executions []rest.Execution, node
 	}
 	for i, why := range EachLimited(places, func(p place) string {
 		run := &executions[p.execution].Runs[p.run]
-		if run.Output != (wire.Output{}) {
+		if run.Output != (wire.Output{}) || !run.Removed.IsZero() {
 			return ""
 		}
 		r, reachable := at[run.Replica]

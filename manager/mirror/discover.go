@@ -218,6 +218,7 @@ func (m *Mirror) showRemoved(p *place, why string) {
 	gone := *p.now
 	gone.Gone = time.Now()
 	p.gone = &gone
+	m.removed.add(&gone)
 	m.opts.Logger.Info("replica gone", "node", gone.Node, "replica", gone.Address, "instance", gone.Instance, "why", why)
 	m.events.add(Event{Kind: EventVanished, Time: gone.Gone, Node: gone.Node, Replica: gone.Address.String(), Instance: gone.Instance, Why: why})
 }

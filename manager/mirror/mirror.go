@@ -77,6 +77,7 @@ type Mirror struct {
 	version   uint64
 	built     *Snapshot // the snapshot of version; nil: must be rebuilt
 	events    ring
+	removed   removed
 	published map[string]Event // the last event of Publish for each component
 
 	ctx     context.Context

@@ -347,6 +347,13 @@ func TestAnotherInstanceBeginsEmptyBesideTheOneThatIsGone(t *testing.T) {
 		if now := replicas(m); len(now) != 1 {
 			t.Errorf("after a minute %d are shown", len(now))
 		}
+		if known := m.Removed(); len(known) != 1 || known[0].Instance != "i1" || len(known[0].Component("api").Recent) != 1 {
+			t.Errorf("remembered for the history: %+v", known)
+		}
+		time.Sleep(time.Hour)
+		if known := m.Removed(); len(known) != 0 {
+			t.Errorf("after an hour %d are remembered", len(known))
+		}
 	})
 }
 

@@ -51,6 +51,8 @@ type Run struct {
 	Why  string    `json:"why,omitempty"` // why it failed, or how the processes that it started ended unexpectedly
 	Gone time.Time `json:"gone,omitzero"` // when these processes ended
 
+	Removed time.Time `json:"removed,omitzero"` // when the container was removed, in the history
+
 	kind error // of its failure; nil while it runs and if it succeeded
 }
 

@@ -26,7 +26,8 @@ func newHistory(s *session) *cobra.Command {
 		Long: `List executions of operations, newest first, with their author (a user, or goal), time,
 replica, result, and why they failed. For a start, this includes how its processes ended
 if no one had stopped them: exit code or signal, and the last line of output. They are
-read from the journals of the existing containers.`,
+read from the journals of the existing containers; of removed ones, the manager
+remembers the last executions for an hour.`,
 		Example: "  toskose history --dir thinking-toskosed\n  toskose history --dir thinking-toskosed api/push_default --limit 5\n  toskose history --dir thinking-toskosed api --outcome failed -o json\n  toskose history --dir pipeline-toskosed import --index 2 --printed",
 		Args:    cli.Args(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +109,7 @@ func printHistory(w io.Writer, h client.History) {
 				took = r.Ended.Sub(started).Round(time.Millisecond).String()
 			}
 			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", started.UTC().Format(time.RFC3339), x.Component, operationOf(x.Interface, x.Operation, x.Part),
-				cmp.Or(visible.Text(x.By), "-"), cmp.Or(r.Replica, r.Instance), r.Outcome, exit, took, cmp.Or(visible.Text(whyOf(r)), "-"))
+				cmp.Or(visible.Text(x.By), "-"), replicaOf(r), r.Outcome, exit, took, cmp.Or(visible.Text(whyOf(r)), "-"))
 			below = append(below, endOf(r))
 		}
 	}
@@ -117,6 +118,15 @@ func printHistory(w io.Writer, h client.History) {
 		line, _ := lines.ReadString('\n')
 		_, _ = io.WriteString(w, line+more)
 	}
+}
+
+// replicaOf names the replica of a run, and says whether it was removed.
+func replicaOf(r client.Run) string {
+	name := cmp.Or(r.Replica, r.Instance)
+	if !r.Removed.IsZero() {
+		name += " (removed)"
+	}
+	return name
 }
 
 // whyOf says why a run failed, or when and how the processes that it started ended unexpectedly.
