@@ -191,6 +191,7 @@ pictures: ## take the pictures of the manager's page that the documentation show
 	mkdir -p build/pictures
 	TOSKOSE_PICTURES=$(CURDIR)/build/pictures go test -count=1 -run 'TestThePage' ./e2e/web
 	cd build/pictures && cp topology.png pending.png component.png plan.png task.png ../../docs/pictures/
+	go run ./scripts/animate docs/pictures/recovery.gif build/pictures/recovery-*.png
 
 .PHONY: views
 views: ## every view of the page at three widths, in the light and in the dark, as pictures in build/views to look at

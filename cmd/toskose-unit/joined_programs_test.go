@@ -90,7 +90,7 @@ func TestOperationsOfAProgramKeepToItsSettings(t *testing.T) {
 		{"web", "Program.restart", wire.OutcomeSucceeded, "running", ""},
 		{"web", "Program.stop", wire.OutcomeSucceeded, "stopped", ""},
 		{"web", "Program.start", wire.OutcomeSucceeded, "running", ""},
-		{"broken", "start", wire.OutcomeFailed, "stopped", "cannot start"},
+		{"broken", "start", wire.OutcomeFailed, "stopped", "Exited too quickly"},
 		{"workers:a", "start", wire.OutcomeSucceeded, "running", ""},
 	} {
 		x := c.run(step.component, step.operation)

@@ -213,7 +213,7 @@ func unitConfig(t testing.TB, folder, fails string, port uint16, components []sp
 				command += fmt.Sprintf("; ! grep -qsx %s.%s %s || (echo cannot reach the store at store:6379 >&2; exit 3)", c.Name, name.Name, fails)
 			}
 			if kind == protocol.KindStart {
-				command += fmt.Sprintf(" and listening; echo $$ >%s.pid; exec sleep 1000", c.Name)
+				command = fmt.Sprintf("! grep -qsx %[1]s.start %[2]s || { echo Address already in use >&2; exit 1; }; %[3]s and listening; echo $$ >%[1]s.pid; exec sleep 1000", c.Name, fails, command)
 			} else if kind == protocol.KindStop { // where it did not, the unit would for ten seconds
 				command += fmt.Sprintf("; kill $(cat %s.pid)", c.Name)
 			} else if c.Task != nil { // of several indexes one fails, once
