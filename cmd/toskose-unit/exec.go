@@ -188,7 +188,7 @@ func become(p *config.Program, inherited map[string]string, command []string) er
 	return fmt.Errorf("cannot execute %q: %w", file, syscall.Exec(file, command, list))
 }
 
-// environmentOf returns the environment of a program: what the unit passes on, its own variables, and its inputs. Secrets that
+// environmentOf returns the environment of a program: inherited variables, its own variables, and its inputs. Secrets that
 // this process may not read are left out.
 func environmentOf(p *config.Program, inherited map[string]string) (map[string]string, error) {
 	env := unit.WithoutOwn(inherited)

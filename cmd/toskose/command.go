@@ -128,7 +128,7 @@ func shortenHelp(root *cobra.Command) {
 	})
 }
 
-// guessed are names of commands that users of other tools try, with what they are for here.
+// guessed maps commands of other tools to the corresponding commands of toskose.
 var guessed = map[string]string{
 	"scale":    "set nodes.NAME.deploy.replicas in toskose.yml, then `toskose package` and `toskose deploy`",
 	"start":    "`toskose up` starts components",

@@ -143,7 +143,7 @@ type knownRun struct {
 // add adds an execution from a replica's journal.
 func (c *collection) add(r Replica, x wire.Execution) { c.addRun(knownRun{replica: r, known: x}) }
 
-// addRun adds an execution on a replica. Of two that are the same, that of an existing container wins.
+// addRun adds an execution on a replica. A run on an existing container replaces the same run on a removed one.
 func (c *collection) addRun(run knownRun) {
 	x := run.known
 	if !selects(&c.query, &x) {

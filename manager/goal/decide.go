@@ -128,7 +128,7 @@ func (m *Model) Continue(ctx context.Context, before *Decision, d *Document, s S
 	return made
 }
 
-// onlyFinal reports whether obstacles are final, or wait for those that are.
+// onlyFinal reports whether all obstacles are final or wait for final ones.
 func onlyFinal(all []Obstacle) bool {
 	final := false
 	for _, o := range all {

@@ -81,7 +81,7 @@ type Run struct {
 	Signal    string    // that ended it
 	Part      *wire.Part
 
-	// Execution is what the unit reported; nil for an external run.
+	// Execution is the unit's record; nil for an external run.
 	Execution *wire.Execution
 
 	needs []string // requirements of a running one

@@ -20,7 +20,7 @@ import (
 	"github.com/toskose/toskose/packager/command"
 )
 
-// Environment is what the command needs from its process.
+// Environment has the streams, the environment variables and the connections that the command uses.
 type Environment struct {
 	cli.Streams
 	Terminal bool // input and output are terminals
