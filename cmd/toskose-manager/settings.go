@@ -20,7 +20,7 @@ const usage = `usage: toskose-manager [--app FILE | --attach NAME,…] [--versio
 serve   serves the API on TOSKOSE_MANAGER_PORT (the default)
 health  asks the manager that serves on TOSKOSE_MANAGER_PORT; exits 0 if it works, else 1
 
---app FILE  the application, as toskose inspect --json prints it, with the units of
+--app FILE  the application, as toskose inspect -o json prints it, with the units of
             its nodes; default: /toskose/manager/app.json
 --attach NAME,NAME…
             instead of --app: the application has the containers with these names on

@@ -11,6 +11,7 @@ import (
 func newInspect(env environment) *cobra.Command {
 	var inputs inputFlags
 	var asJSON bool
+	var form cli.Form
 	cmd := &cobra.Command{
 		Use:   "inspect [OPTIONS] FILE",
 		Short: "Print the application that a TOSCA document describes",
@@ -21,7 +22,7 @@ them are left out, and so are secrets: values from -i NAME=@FILE, and values of
 inputs that have the name of a secret.
 
 Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to standard error.`,
-		Example:               "  toskose inspect thinking.csar\n  toskose inspect --json examples/thinking | jq .components",
+		Example:               "  toskose inspect thinking.csar\n  toskose inspect -o json examples/thinking | jq .components",
 		Args:                  cli.Args(1, 1),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -33,8 +34,11 @@ Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to st
 			if err := doc.explain(env.err, env.colour(env.errTerminal)); err != nil {
 				return err
 			}
+			if form == cli.FormYAML {
+				return form.Show(env.out, doc.app, nil)
+			}
 			text := tosca.Describe(doc.app)
-			if asJSON {
+			if asJSON || form == cli.FormJSON {
 				if text, err = spec.Encode(doc.app); err != nil {
 					return err
 				}
@@ -44,6 +48,9 @@ Exit codes are those of ` + "`toskose validate`" + `. Problems are printed to st
 		},
 	}
 	inputs.register(cmd)
+	form.Register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	_ = cmd.Flags().MarkHidden("json") // the spelling of earlier releases
+	cmd.MarkFlagsMutuallyExclusive("json", "output")
 	return cmd
 }
