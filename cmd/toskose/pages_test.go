@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -336,8 +337,9 @@ func TestTheJobsOfTheDocumentationRun(t *testing.T) {
 	t.Parallel()
 	for _, b := range docs.Of(t, docs.Workflow) {
 		var jobs map[string]struct {
-			On    string `yaml:"runs-on"`
-			Steps []struct {
+			On          string `yaml:"runs-on"`
+			Permissions map[string]string
+			Steps       []struct {
 				Uses, Run string
 				With      map[string]string
 			}
@@ -353,10 +355,29 @@ func TestTheJobsOfTheDocumentationRun(t *testing.T) {
 				if (step.Run == "") == !regexp.MustCompile(`^[a-z-]+/[a-z-]+@v[0-9]+$|^[a-z]+/[a-z-]+/[a-z-]+@v[0-9]+$`).MatchString(step.Uses) {
 					t.Errorf("%s:%d: a step of %s neither runs nor uses anything: %+v", b.Page, b.Line, name, step)
 				}
+				for input := range step.With {
+					if strings.HasPrefix(step.Uses, "toskose/") && !slices.Contains(actionInputs(t), input) {
+						t.Errorf("%s:%d: action.yml has no input %q", b.Page, b.Line, input)
+					}
+				}
 				d.sh(t, step.Run)
 			}
 		}
 	}
+}
+
+// actionInputs returns the inputs of the repository's action.
+func actionInputs(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(docs.Root(t), "action.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var action struct{ Inputs map[string]any }
+	if err := yaml.Unmarshal(text, &action); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Collect(maps.Keys(action.Inputs))
 }
 
 // TestEveryCommandInASentenceOfTheDocumentationExists reads the arguments of commands of toskose in the middle of sentences, as far

@@ -45,6 +45,8 @@ const (
 	Supervisor Kind = "a supervisord.conf"
 	Dockerfile Kind = "a Dockerfile with the unit"
 	Printed    Kind = "what is printed"
+	Message    Kind = "a message that explains a mistake"
+	Resource   Kind = "a resource of Argo CD or Flux"
 	unknown    Kind = ""
 )
 
@@ -75,6 +77,8 @@ func (b Block) Kind() Kind {
 		return Supervisor
 	case "text", "json":
 		return Printed
+	case "console":
+		return Message
 	case "dockerfile":
 		if b.File() != "" {
 			return File
@@ -105,6 +109,8 @@ func (b Block) yaml() Kind {
 	switch {
 	case has("tosca_definitions_version"):
 		return File
+	case has("apiVersion"):
+		return Resource
 	case has("scrape_configs", "groups"):
 		return Prometheus
 	case has("nodes", "components", "manager", "secrets", "volumes"):
