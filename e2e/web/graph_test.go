@@ -115,7 +115,7 @@ func TestContainersAreTiles(t *testing.T) {
 		t.Errorf("%d tiles", n)
 	}
 	l.turn("component075", protocol.Configured)
-	b.Await(`document.querySelector('[data-box=component075]').dataset.tone === 'idle'`)
+	b.Await(`document.querySelector('[data-box=component075]')?.dataset.tone === 'idle'`)
 	b.Ask(`document.querySelector('[data-tile=container007]').dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))`)
 	b.Says("a.box.component[data-box=component075] .label", protocol.Configured)
 	b.Says(".legend-of", "in trouble")

@@ -184,7 +184,7 @@ func TestManyComponents(t *testing.T) {
 	if touched := browser.Ask[string](b, `[...window.touched].sort().join()`); touched != "component100,component250" {
 		t.Errorf("touched by the goal: %s", touched)
 	}
-	b.Await(`document.querySelector('[data-box=component250]').dataset.tone === 'idle'`) // nothing is wrong with it
+	b.Await(`document.querySelector('[data-box=component250]')?.dataset.tone === 'idle'`) // nothing is wrong with it
 	b.Picture("many")
 	b.ExpectMany("404 /api/v1/logs") // there are none
 	b.GoTo("#/component/container025/component250")
@@ -230,7 +230,7 @@ func countsDown(t *testing.T, l *large, b *browser.Window) {
 	b.Says(".indexes tr[data-tone=warn]", "retrying2SIGKILLin ")
 	b.Named()
 	b.Picture("task-retrying")
-	b.Ask(`window.left = [], new MutationObserver(() => window.left.push(parseInt(document.querySelector('.indexes [data-tone=warn] td:last-child').textContent.slice(3)))).observe(document.querySelector('.indexes'), {subtree: true, childList: true, characterData: true})`)
+	b.Ask(`window.left = [], new MutationObserver(() => window.left.push(parseInt(document.querySelector('.indexes [data-tone=warn] td:last-child')?.textContent.slice(3)))).observe(document.querySelector('.indexes'), {subtree: true, childList: true, characterData: true})`)
 	b.Await(`window.left.length > 2`)
 	if left := browser.Ask[[]int](b, `window.left`); !slices.IsSortedFunc(left, func(a, b int) int { return b - a }) || left[0] == left[2] || left[0] > 110 {
 		t.Errorf("left are %v seconds", left)

@@ -41,7 +41,7 @@ func TestThePage(t *testing.T) {
 
 	b.GoTo("#/")
 	b.Says("[data-box=api]", "running")
-	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'ok'`)
+	b.Await(`document.querySelector('[data-box=api]')?.dataset.tone === 'ok'`)
 	b.Says("[data-box=api]", "%")
 	b.Says(".latest", "start")
 	b.Picture("topology")
@@ -59,8 +59,8 @@ func TestThePage(t *testing.T) {
 		t.Errorf("what has stopped has processor time, memory or processes, %d times", n)
 	}
 	b.Says(".troubles", "On hold")
-	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'warn'`)
-	b.Await(`document.querySelector('.chip').dataset.tone === 'warn'`)
+	b.Await(`document.querySelector('[data-box=api]')?.dataset.tone === 'warn'`)
+	b.Await(`document.querySelector('.chip')?.dataset.tone === 'warn'`)
 	b.Picture("hold")
 	b.GoTo("#/component/frontend/gui")
 	b.Push("stop")
@@ -90,7 +90,7 @@ func TestThePageTakesTheApplicationDown(t *testing.T) {
 	b.GoTo("#/")
 	for _, name := range []string{"api", "gui", "logsniffer"} {
 		b.Says("[data-box="+name+"]", "not created")
-		b.Await(`document.querySelector('[data-box=` + name + `]').dataset.tone === 'idle'`)
+		b.Await(`document.querySelector('[data-box=` + name + `]')?.dataset.tone === 'idle'`)
 	}
 	for _, n := range world.app.Nodes(t.Context(), manager.StatesOnly) {
 		for _, c := range n.Components {
@@ -118,8 +118,8 @@ func TestThePageShowsStepsToCome(t *testing.T) {
 	b.GoTo("#/")
 	b.Says("[data-box=gui] .ahead", "start")
 	b.Says("[data-box=logsniffer]", "running")
-	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'bad'`)
-	b.Await(`document.querySelector('[data-box=gui]').dataset.tone === 'idle'`)
+	b.Await(`document.querySelector('[data-box=api]')?.dataset.tone === 'bad'`)
+	b.Await(`document.querySelector('[data-box=gui]')?.dataset.tone === 'idle'`)
 	b.Await(`!document.querySelector('#said p')`)
 	b.Picture("pending")
 	b.Look("topology-in-the-way")
@@ -266,7 +266,7 @@ func TestViewersOnlyWatch(t *testing.T) {
 	b.GoTo("#/goal")
 	b.Click(".choice")
 	b.Says(".plan", "The plan: 9 operations") // everybody may know the plan
-	b.Await(`document.querySelector('.editor button.main').disabled`)
+	b.Await(`document.querySelector('.editor button.main')?.disabled`)
 	b.Says(".hint", "operators may")
 	b.ClickText("button", "Sign out")
 	b.Await(`!!document.querySelector('form.signin')`)

@@ -54,12 +54,12 @@ func TestThePageShowsARecovery(t *testing.T) {
 	}
 	film(3)
 	b.Says(".trouble", "Address already in use")
-	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'warn'`)
+	b.Await(`document.querySelector('[data-box=api]')?.dataset.tone === 'warn'`)
 	film(6)
 	if err := os.Remove(world.fails); err != nil {
 		t.Fatal(err)
 	}
-	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'ok'`)
+	b.Await(`document.querySelector('[data-box=api]')?.dataset.tone === 'ok'`)
 	b.Await(`!document.querySelector('.trouble')`)
 	film(6)
 }

@@ -50,7 +50,7 @@ func TestThePageDrawsNumbersOverTime(t *testing.T) {
 	b.Look("series")
 	b.GoTo("#/component/backend/api")
 	b.Says(".panel .spark b", "running")
-	b.Await(`document.querySelector('.panel .spark [aria-label^=Restarts]').ariaLabel.includes('now 1')`)
+	b.Await(`document.querySelector('.panel .spark [aria-label^=Restarts]')?.ariaLabel.includes('now 1')`)
 	b.Await(`document.querySelectorAll('.panel .strip rect').length > 1`)
 	b.Named()
 	b.Look("series-component")

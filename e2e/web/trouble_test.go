@@ -65,8 +65,8 @@ func TestThePageNamesALostContainer(t *testing.T) {
 	b.Says(".trouble .waits", "api")
 	b.Says(".chip", "1/3")
 	b.GoTo("#/")
-	b.Await(`document.querySelector('[data-box=api]').dataset.tone === 'bad'`)
-	b.Await(`document.querySelector('[data-box=backend]').dataset.tone === 'bad'`)
+	b.Await(`document.querySelector('[data-box=api]')?.dataset.tone === 'bad'`)
+	b.Await(`document.querySelector('[data-box=backend]')?.dataset.tone === 'bad'`)
 	b.Says("[data-box=api] .reason", "no container")
 	b.Look("trouble-container")
 }

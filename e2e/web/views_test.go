@@ -86,7 +86,7 @@ func TestEveryViewOfWhatRuns(t *testing.T) {
 	}
 	b.GoTo("#/logs?of=backend/api&text=listening")
 	b.Says(".lines", "listening")
-	b.Await(`document.querySelector('input[name=text]').value === 'listening'`)
+	b.Await(`document.querySelector('input[name=text]')?.value === 'listening'`)
 	b.Look("logs-searched")
 	b.GoTo("#/component/backend/api")
 	b.Says(".own-log", "listening")
@@ -206,7 +206,7 @@ func TestThePageSaysWhatChanges(t *testing.T) {
 	b := browser.Open(t, world.URL, 1280, nobody)
 	b.SignIn("vera", "vera's password")
 	b.Says("[data-box=api]", "not created")
-	b.Await(`document.querySelector('#heard[role=status][aria-live=polite]').textContent === ''`)
+	b.Await(`document.querySelector('#heard[role=status][aria-live=polite]')?.textContent === ''`)
 	b.Ask(`window.told = [], new MutationObserver(() => window.told.push(document.getElementById('heard').textContent)).observe(document.getElementById('heard'), {childList: true, characterData: true, subtree: true})`)
 	world.run(t, "backend", "api", "create")
 	b.Await(`window.told.some(t => t.includes('api is created'))`)
