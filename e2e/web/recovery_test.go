@@ -5,10 +5,6 @@ package web_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -41,17 +37,7 @@ func TestThePageShowsARecovery(t *testing.T) {
 	if err := os.WriteFile(world.fails, []byte("api.start\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(world.units["backend"].Folder, "api.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err == nil {
-		err = syscall.Kill(pid, syscall.SIGKILL)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	world.kill(t, "backend", "api")
 	film(3)
 	b.Says(".trouble", "Address already in use")
 	b.Await(`document.querySelector('[data-box=api]')?.dataset.tone === 'warn'`)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits of what is remembered of removed replicas, for the history.
+// Limits of the removed replicas that the Mirror remembers for the history.
 const (
 	removedTime       = time.Hour
 	removedExecutions = 10_000
