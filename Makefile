@@ -238,7 +238,7 @@ test-differential: ## one corpus of calls and configurations, against the real s
 UNIT_PLATFORMS := amd64 arm64 arm/7 riscv64 s390x ppc64le
 
 .PHONY: cross
-cross: vet-cross ## build the unit for every architecture that it supports; vet toskose for Windows and macOS
+cross: vet-cross ## build the unit for every architecture that it supports; check toskose for Windows and macOS
 	@mkdir -p build/cross
 	@for platform in $(UNIT_PLATFORMS); do \
 		arch=$${platform%%/*}; arm=$${platform#*/}; [ "$$arm" != "$$platform" ] || arm=; \
@@ -248,8 +248,8 @@ cross: vet-cross ## build the unit for every architecture that it supports; vet 
 	done
 
 .PHONY: vet-cross
-vet-cross:
-	@for os in windows darwin; do echo "vet cmd/toskose for $$os"; CGO_ENABLED=0 GOOS=$$os go vet ./cmd/toskose; done
+vet-cross: ## check the types of toskose for Windows and macOS, from source
+	@for os in windows darwin; do echo "types of cmd/toskose for $$os"; go run ./scripts/typecheck $$os ./cmd/toskose; done
 
 .PHONY: test-arm64
 test-arm64: cross ## images for arm64, with the unit in them, in a registry, in a layout and on the engine
