@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/build"
 
 	"github.com/toskose/toskose/packager"
+	"github.com/toskose/toskose/packager/image/docker"
 	"github.com/toskose/toskose/packager/image/event"
 	"github.com/toskose/toskose/packager/image/source"
 )
@@ -37,7 +38,10 @@ func (b *Builder) buildArchive(ctx context.Context, v *variant, ref string) erro
 	began, before := time.Now(), b.engine.ID(ctx, ref)
 	opts := build.ImageBuildOptions{Dockerfile: v.archive.File, Labels: map[string]string{packager.LabelApp: v.App()}}
 	output := &lastLines{limit: 10}
-	err := b.engine.Build(ctx, ref, v.Platform, opts, v.archive.Tree.Bytes(), v.archive.Tree.WriteTar, output.add)
+	err := b.engine.Build(ctx, docker.BuildRequest{
+		Name: ref, Platform: v.Platform, Options: opts, Bases: v.archive.Parents,
+		Bytes: v.archive.Tree.Bytes(), WriteContext: v.archive.Tree.WriteTar, Output: output.add,
+	})
 	if err != nil {
 		return fmt.Errorf("container %q: cannot build its image %q from %q: %w%s", v.image.Node, ref, v.image.Dockerfile, err, output)
 	}
@@ -47,7 +51,7 @@ func (b *Builder) buildArchive(ctx context.Context, v *variant, ref string) erro
 	}
 	took := time.Since(began).Seconds()
 	b.log.Line(event.Event{Image: ref, State: event.Built, Seconds: took}, "built from %s in %.1f s", v.image.Dockerfile, took)
-	b.engine.RemoveReplaced(ctx, before, packager.LabelApp, v.App())
+	b.engine.RemoveReplaced(before, packager.LabelApp, v.App())
 	return nil
 }
 

@@ -134,7 +134,7 @@ func (b *Builder) assemble(ctx context.Context, out sink.Sink, variants []*varia
 		return err
 	}
 	b.reportBuilt(variants, time.Since(began))
-	b.engine.RemoveReplaced(ctx, before, packager.LabelApp, v.App())
+	b.engine.RemoveReplaced(before, packager.LabelApp, v.App())
 	return nil
 }
 
@@ -191,7 +191,7 @@ func (b *Builder) exists(ctx context.Context, v *variant, pinned string) (bool, 
 		return false, err
 	}
 	b.log.Line(e, "as it was built before, on %s", e.Base)
-	b.engine.RemoveReplaced(ctx, before, packager.LabelApp, v.App())
+	b.engine.RemoveReplaced(before, packager.LabelApp, v.App())
 	return true, nil
 }
 

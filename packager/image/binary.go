@@ -93,7 +93,7 @@ func (b *Builder) storeBinary(ctx context.Context, bin binary, ref, file string,
 		return err
 	}
 	b.log.Send(event.Event{Text: fmt.Sprintf("%s: built from %s", ref, file)})
-	b.engine.RemoveReplaced(ctx, before, packager.LabelVersion, b.opts.Version)
+	b.engine.RemoveReplaced(before, packager.LabelVersion, b.opts.Version)
 	return nil
 }
 

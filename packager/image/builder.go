@@ -50,12 +50,13 @@ func New(engine *client.Client, opts Options) (*Builder, error) {
 const maxParallel = 4
 
 // Build builds the images of a plan and pushes them if the options request it. With
-// Options.Contexts, it writes their build contexts instead.
-func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS) error {
+// Options.Contexts, it writes their build contexts instead. If the context ends meanwhile, the engine has the
+// images that it had before, and those that were pulled.
+func (b *Builder) Build(whole context.Context, plan *packager.Plan, archive fs.FS) error {
 	b.temp = &layer.Temp{In: b.opts.Temp}
 	defer b.temp.Remove()
 	b.open(plan)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
 	wait := b.pinUnbuilt(ctx, plan)
 	err := b.buildAll(ctx, plan, archive)
@@ -63,6 +64,11 @@ func (b *Builder) Build(ctx context.Context, plan *packager.Plan, archive fs.FS)
 		cancel()
 	}
 	wait()
+	if err != nil && whole.Err() != nil {
+		b.engine.Undo(ctx)
+	} else {
+		b.engine.Finish(ctx)
+	}
 	return err
 }
 

@@ -331,6 +331,20 @@ func (b *bench) left() (left []string) {
 			left = append(left, fmt.Sprintf("image %s %q", i.ID, i.RepoTags))
 		}
 	}
+	all, err := b.ImageList(b.t.Context(), dockerimage.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelBench+"="+b.name))})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, i := range all {
+		for _, name := range i.RepoTags {
+			if name == b.name+":alone" || name == b.name+":api-base" {
+				left = append(left, "image "+name)
+			}
+		}
+		if len(i.RepoTags) == 0 || i.RepoTags[0] == "<none>:<none>" {
+			left = append(left, "the image of a build step, "+i.ID)
+		}
+	}
 	return left
 }
 
@@ -363,14 +377,17 @@ func TestAnEngineThatGoesAwayLeavesNothing(t *testing.T) {
 	b.checkLeft()
 }
 
-// stopping interrupts when the engine has begun to answer.
+// stopping interrupts when the engine answers with a text.
 type stoppingWriter struct {
 	http.ResponseWriter
 	stop func()
+	at   string
 }
 
 func (s stoppingWriter) Write(p []byte) (int, error) {
-	s.stop()
+	if strings.Contains(string(p), s.at) {
+		s.stop()
+	}
 	return s.ResponseWriter.Write(p)
 }
 
@@ -395,6 +412,8 @@ const (
 	sending   = "in the middle of what is sent"
 	sent      = "when all is sent, which the engine takes in whether or not somebody waits"
 	answering = "when the answer begins"
+	stepping  = "after a step of a build"
+	built     = "when an image is built, while another one is not"
 )
 
 // interrupted passes the engine a request in which the interruption comes.
@@ -404,7 +423,11 @@ func interrupted(when string, stop func(), w http.ResponseWriter, r *http.Reques
 		r.Body = half{r.Body, stop}
 		engine.ServeHTTP(w, r)
 	case answering:
-		engine.ServeHTTP(stoppingWriter{w, stop}, r)
+		engine.ServeHTTP(stoppingWriter{w, stop, ""}, r)
+	case stepping:
+		engine.ServeHTTP(stoppingWriter{w, stop, "Step 3/"}, r)
+	case built:
+		engine.ServeHTTP(stoppingWriter{w, stop, "Successfully built"}, r)
 	case sent:
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -429,6 +452,8 @@ func TestAnInterruptionLeavesNothing(t *testing.T) {
 		"while a user is looked up":    {"/archive", answering, false},
 		"while a context is sent":      {"/build", sending, false},
 		"while the engine builds":      {"/build", answering, false},
+		"after a step of a build":      {"/build", stepping, false},
+		"after a build":                {"/build", built, false},
 		"while the unit image is sent": {load, sending, false},
 		"when the unit image is sent":  {load, sent, false},
 		"while an image is sent":       {load, sending, true},

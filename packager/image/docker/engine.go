@@ -25,6 +25,8 @@ type Engine struct {
 
 	// Platforms makes pulls and builds name a platform; otherwise the engine uses its own.
 	Platforms bool
+
+	changes changes
 }
 
 func (e *Engine) platform(p v1.Platform) string {
@@ -55,17 +57,20 @@ func (e *Engine) ID(ctx context.Context, ref string) string {
 	return found.ID
 }
 
-// Tag adds a name to an image unless ctx is done.
+// Tag adds a name to an image unless ctx is done. Undo takes it back.
 func (e *Engine) Tag(ctx context.Context, id, name string) error {
 	last, cancel := WithCleanup(ctx)
 	defer cancel()
 	err := ctx.Err()
+	before := ""
 	if err == nil {
+		before = e.ID(last, name)
 		err = e.Client.ImageTag(last, id, name)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot name image %q: %w", name, err)
 	}
+	e.recordName(named{name: name, id: e.ID(last, name), before: before})
 	return nil
 }
 
@@ -79,24 +84,5 @@ func (e *Engine) Discard(ctx context.Context, id string) {
 	}
 	if err != nil && !errdefs.IsNotFound(err) {
 		e.Log.Debugf("the unfinished image %s stays: %v\n", id, err)
-	}
-}
-
-// RemoveReplaced removes the image that previously had a name, so that repeated builds do not fill
-// the disk. It keeps an image that is in use, that has another name, or whose label has another
-// value.
-func (e *Engine) RemoveReplaced(ctx context.Context, id, label, value string) {
-	if id == "" {
-		return
-	}
-	old, err := e.Client.ImageInspect(ctx, id)
-	if err != nil || old.Config == nil || len(old.RepoTags) > 0 || len(old.RepoDigests) > 0 {
-		return
-	}
-	if got, ok := old.Config.Labels[label]; !ok || got != value {
-		return
-	}
-	if _, err := e.Client.ImageRemove(ctx, id, image.RemoveOptions{PruneChildren: true}); err != nil {
-		e.Log.Debugf("the replaced image %s stays: %v\n", id, err)
 	}
 }

@@ -18,20 +18,34 @@ import (
 // maxBuilds is the number of attempts to build an image while another client removes its layers.
 const maxBuilds = 4
 
-// Build builds an image with the classic builder, which every engine has. It streams a context of
-// about total bytes, and calls output with the builder's output. It tags the image last, so that an
-// interrupted build that continues in the engine does not move the tag.
-func (e *Engine) Build(ctx context.Context, name string, platform v1.Platform, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, output func(text string)) error {
-	opts.Version, opts.Remove, opts.ForceRemove, opts.Platform = build.BuilderV1, true, true, e.platform(platform)
+// BuildRequest is an image to build with the classic builder, which every engine has.
+type BuildRequest struct {
+	Name     string
+	Platform v1.Platform
+	Options  build.ImageBuildOptions
+	Bases    []string // names of the images that the Dockerfile builds on
+
+	Bytes        int64 // approximate size of the context
+	WriteContext func(context.Context, io.Writer) error
+	Output       func(text string) // called with the builder's output
+}
+
+// Build builds an image, and tags it last, so that an interrupted build that continues in the engine does not move the
+// tag. Undo removes the images of its steps.
+func (e *Engine) Build(ctx context.Context, r BuildRequest) error {
+	r.Options.Version, r.Options.Remove, r.Options.ForceRemove, r.Options.Platform = build.BuilderV1, true, true, e.platform(r.Platform)
+	if err := e.beginSteps(ctx, r.Bases); err != nil {
+		return fmt.Errorf("cannot list the engine's images: %w", err)
+	}
 	for left := maxBuilds - 1; ; left-- {
-		id, err := e.build(ctx, name, opts, total, writeContext, output)
+		id, err := e.build(ctx, r)
 		if err == nil {
-			err = e.Tag(ctx, id, name)
+			err = e.Tag(ctx, id, r.Name)
 		}
 		if err == nil || left == 0 || ctx.Err() != nil || !isMissingLayer(err) {
 			return err
 		}
-		e.Log.Debugf("image %s is built again, because one of its layers was removed meanwhile: %v\n", name, err)
+		e.Log.Debugf("image %s is built again, because one of its layers was removed meanwhile: %v\n", r.Name, err)
 	}
 }
 
@@ -44,9 +58,9 @@ func isMissingLayer(err error) bool {
 }
 
 // build makes one attempt to build an image, and returns its ID.
-func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOptions, total int64, writeContext func(context.Context, io.Writer) error, output func(text string)) (id string, err error) {
-	out := e.send(ctx, event.Event{Image: name, Total: total}, writeContext)
-	answer, err := e.Client.ImageBuild(ctx, out, opts)
+func (e *Engine) build(ctx context.Context, r BuildRequest) (id string, err error) {
+	out := e.send(ctx, event.Event{Image: r.Name, Total: r.Bytes}, r.WriteContext)
+	answer, err := e.Client.ImageBuild(ctx, out, r.Options)
 	if err == nil {
 		err = e.follow(answer.Body, func(m message) {
 			if m.Aux.ID != "" {
@@ -54,9 +68,10 @@ func (e *Engine) build(ctx context.Context, name string, opts build.ImageBuildOp
 			}
 			step, of := stepOf(m.Stream)
 			if step > 0 {
-				e.Log.Send(event.Event{Image: name, State: event.Building, Step: step, Steps: of})
+				e.Log.Send(event.Event{Image: r.Name, State: event.Building, Step: step, Steps: of})
 			}
-			output(m.Stream)
+			e.recordStep(m.Stream)
+			r.Output(m.Stream)
 		})
 		answer.Body.Close()
 	}

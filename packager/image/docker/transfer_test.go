@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/client"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/toskose/toskose/packager/image/event"
 )
@@ -64,6 +62,10 @@ func TestABuildWhoseLayersAnotherRemovesIsBegunAgain(t *testing.T) {
 					w.WriteHeader(http.StatusCreated)
 					return
 				}
+				if r.Method == http.MethodGet {
+					fmt.Fprint(w, "[]")
+					return
+				}
 				if got, _ := io.ReadAll(r.Body); string(got) != "the context" {
 					t.Errorf("the engine was sent %q", got)
 				}
@@ -81,7 +83,7 @@ func TestABuildWhoseLayersAnotherRemovesIsBegunAgain(t *testing.T) {
 				return err
 			}
 			e := &Engine{Client: engine, Log: &event.Log{}}
-			err = e.Build(t.Context(), "app-node:1", v1.Platform{}, build.ImageBuildOptions{}, 11, write, func(string) {})
+			err = e.Build(t.Context(), BuildRequest{Name: "app-node:1", Bytes: 11, WriteContext: write, Output: func(string) {}})
 			if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && got != test.want {
 				t.Errorf("it ended with %v, want %q", err, test.want)
 			}
