@@ -102,7 +102,7 @@ func TestATaskFailsOnARealUnitWithAnExitCodeThatIsFinal(t *testing.T) {
 	app := loadingAs(t, spec.Task{Completions: 3, Parallelism: 2, BackoffLimit: 3, FailOn: []int{9}}, fakeunit.Containers{"backend": {u.Addr}})
 	ask(t, app, false)
 	st := awaitLoad(t, app, "over", over)
-	if st.Phase != goal.TaskFailed || st.Completed != 2 || st.Failed != 1 || *st.ExitCode != 9 || st.Reason != "index 1 ended with code 9, after which it is not tried again" {
+	if st.Phase != goal.TaskFailed || st.Completed != 2 || st.Failed != 1 || *st.ExitCode != 9 || st.Reason != `index 1 failed with exit code 9; last line: "part 1 of 3"; it is not tried again after this exit code` {
 		t.Errorf("%+v", st)
 	}
 	if n := tried(t, app)[1]; n != 1 {

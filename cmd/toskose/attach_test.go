@@ -154,7 +154,7 @@ func TestAttachPrintsFindingsAsJSON(t *testing.T) {
 	if result.Project != "shop" || result.Manager != "https://127.0.0.1:10000" || len(result.Services) != 2 || filepath.Base(result.Files[1]) != "second.yml" {
 		t.Errorf("%+v", result)
 	}
-	if code := p.run("detach", "second.yml", "--json"); code != cli.ExitOK || !strings.Contains(p.out.String(), "rm -r second.yml second-toskose") {
+	if code := p.run("detach", "second.yml", "-o", "yaml"); code != cli.ExitOK || !strings.Contains(p.out.String(), "  - rm -r second.yml second-toskose") {
 		t.Errorf("detach: exit code %d: %s%s", code, &p.out, &p.err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/image"
 	"github.com/toskose/toskose/packager/kubernetes"
-	"github.com/toskose/toskose/spec/plan"
 )
 
 // flagValues are the values that shells suggest for a flag. If commands differ, the key starts
@@ -27,9 +26,7 @@ var flagValues = map[string][]string{
 	"endpoint-mode":   {compose.EndpointVIP, compose.EndpointDNSRR},
 	"publish-mode":    {compose.PublishIngress, compose.PublishHost},
 	"service-type":    {kubernetes.ServiceClusterIP, kubernetes.ServiceNodePort, kubernetes.ServiceLoadBalancer},
-	"validate format": {"text", "json", "sarif"},
 	"graph format":    {"svg", "dot", "mermaid"},
-	"plan format":     plan.Formats,
 }
 
 // completions sets the suggestions of shells for arguments and flags.

@@ -28,7 +28,7 @@ type planFlags struct {
 	goal, from, run []string
 	down            bool
 	check           string
-	format          string
+	format          cli.Formats
 	inputs          inputFlags
 	limit           time.Duration
 	opts            plan.Options
@@ -58,8 +58,8 @@ Without FILE, the plan begins with the current state of the running application 
 --dir or --context. Its manager computes the plan, and changes nothing; --goal may
 name containers and groups, too.`,
 		Example: `  toskose plan thinking.csar
-  toskose plan --goal api=running --format dot thinking.csar
-  toskose plan --down --format plan thinking.csar
+  toskose plan --goal api=running -o dot thinking.csar
+  toskose plan --down -o plan thinking.csar
   toskose plan --run api:api_interface.push_default thinking.csar
   toskose plan --check thinking.plan thinking.csar
   toskose plan --dir thinking-toskosed --goal gui=configured`,
@@ -85,7 +85,7 @@ name containers and groups, too.`,
 	f.StringArrayVar(&flags.run, "run", nil, "operation that must run on the way, as `COMPONENT:INTERFACE.OPERATION`; may be repeated")
 	f.BoolVar(&flags.down, "down", false, "the goal is that everything is deleted")
 	f.StringVar(&flags.check, "check", "", "check `PLAN`, a TosKer .plan or .csv file, instead of computing one")
-	f.StringVar(&flags.format, "format", "text", strings.Join(plan.Formats, ", "))
+	flags.format.Register(cmd, slices.Insert(slices.Clone(plan.Formats), 2, "yaml")...)
 	flags.inputs.register(cmd)
 	f.IntVar(&flags.opts.MaxStates, "max-states", 200_000, "how many situations a search may visit")
 	f.DurationVar(&flags.limit, "max-time", 30*time.Second, "how long to search")
@@ -129,7 +129,7 @@ func planLive(ctx context.Context, env environment, flags *planFlags) error {
 	case len(states) == 0:
 		state = "up"
 	}
-	return flags.manager.Plan(ctx, env.streams(), state, states, flags.format)
+	return flags.manager.Plan(ctx, env.streams(), state, states, flags.format.Value)
 }
 
 func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flags planFlags, paths []string) error {
@@ -153,7 +153,7 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 	if err != nil {
 		return err
 	}
-	out, err := made.Format(flags.format, app.Name)
+	out, err := live.FormatPlan(made, flags.format.Value, app.Name)
 	if err != nil {
 		return err
 	}
@@ -164,14 +164,12 @@ func makeOrCheck(ctx context.Context, env environment, engine *engineFlags, flag
 // validate checks the flags before anything is read.
 func (f *planFlags) validate() error {
 	switch {
-	case !slices.Contains(plan.Formats, f.format):
-		return fmt.Errorf("--format %q is not one of %s", f.format, strings.Join(plan.Formats, ", "))
 	case f.limit <= 0 || f.opts.MaxStates <= 0:
 		return errors.New("--max-time and --max-states must be above 0")
 	case f.down && len(f.goal) > 0:
 		return errors.New("--down and --goal exclude each other")
-	case f.check != "" && f.format != "text":
-		return errors.New("--format goes without --check, which computes no plan")
+	case f.check != "" && f.format.Value != "text":
+		return errors.New("-o goes without --check, which computes no plan")
 	default:
 		return nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 
@@ -32,7 +33,7 @@ and 2 if FILE cannot be opened.`
 
 func newValidate(env environment) *cobra.Command {
 	var inputs inputFlags
-	var format string
+	var format cli.Formats
 	var strict bool
 	cmd := &cobra.Command{
 		Use:   "validate [OPTIONS] FILE [CONFIG_PATH]",
@@ -41,14 +42,10 @@ func newValidate(env environment) *cobra.Command {
 		Example: `  toskose validate thinking.csar
   toskose validate -i api_port=9090 examples/thinking
   toskose validate thinking.csar toskose.yml
-  toskose validate --format sarif thinking.csar >thinking.sarif`,
+  toskose validate -o sarif thinking.csar >thinking.sarif`,
 		Args:                  cli.Args(1, 2),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			print := reportFormats(env)[format]
-			if print == nil {
-				return cli.Misuse(fmt.Errorf("--format %q is not one of text, json, sarif", format))
-			}
 			doc, err := read(cmd.Context(), &inputs, args[0], withSecrets, settingsOf(args)...)
 			if err != nil {
 				return err
@@ -60,7 +57,7 @@ func newValidate(env environment) *cobra.Command {
 					doc.list[i].Severity = diag.Error
 				}
 			}
-			if err := print(env.out, doc.list, doc.opts); err != nil {
+			if err := reportFormats(env)[format.Value](env.out, doc.list, doc.opts); err != nil {
 				return err
 			}
 			if doc.list.HasErrors() || doc.app == nil {
@@ -72,7 +69,7 @@ func newValidate(env environment) *cobra.Command {
 		},
 	}
 	inputs.register(cmd)
-	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	format.Register(cmd, "text", "json", "yaml", "sarif")
 	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	return cmd
 }
@@ -80,6 +77,18 @@ func newValidate(env environment) *cobra.Command {
 func reportFormats(env environment) map[string]func(io.Writer, diag.List, report.Options) error {
 	return map[string]func(io.Writer, diag.List, report.Options) error{
 		"json": report.JSON, "sarif": report.SARIF,
+		"yaml": func(w io.Writer, list diag.List, opts report.Options) error {
+			var document bytes.Buffer
+			if err := report.JSON(&document, list, opts); err != nil {
+				return err
+			}
+			text, err := cli.AsYAML(document.Bytes())
+			if err != nil {
+				return err
+			}
+			_, err = w.Write(text)
+			return err
+		},
 		"text": func(w io.Writer, list diag.List, opts report.Options) error {
 			opts.Colour = env.colour(env.outTerminal)
 			if err := report.Text(w, list, opts); err != nil {

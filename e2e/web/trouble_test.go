@@ -85,7 +85,7 @@ func TestTroubleIsAmberFirst(t *testing.T) {
 		Ahead: []goal.Ahead{{Level: 2, Component: "component009", Operation: "Standard.start", After: []string{"component008"}}},
 		Obstacles: []goal.Obstacle{
 			{Component: "component007", Reason: "Standard.start failed 2 times; it is tried again at 2026-01-01T00:00:00Z", Until: time.Now().Add(time.Minute)},
-			{Component: "component008", Reason: "Standard.start failed 3 times and is not tried again for this goal"},
+			{Component: "component008", Reason: "start failed (3rd try); it is not tried again for this goal: set the goal again to try once more"},
 			{Component: "component009", Reason: "start waits for component008", Waits: true},
 		},
 	})

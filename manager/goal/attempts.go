@@ -1,7 +1,6 @@
 package goal
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -78,6 +77,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
+const notTriedAgain = "; it is not tried again for this goal: set the goal again to try once more"
+
 // why returns why an operation is not attempted at once.
 func (r retry) why(op protocol.Operation) string {
 	failed := r.last.Execution
@@ -86,14 +87,7 @@ func (r retry) why(op protocol.Operation) string {
 	}
 	why := reason.Failure(failed, r.failed)
 	if r.never {
-		why += "; it is not tried again for this goal: set the goal again to try once more"
+		why += notTriedAgain
 	}
 	return why
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }

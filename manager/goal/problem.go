@@ -211,13 +211,13 @@ func (m *Model) nearest(s Situation, of []*class, b plan.Binding) []*class {
 }
 
 // bestPlan plans for as many targets as can be reached, and returns the reasons for the others.
-func (p *problem) bestPlan(ctx context.Context) (made *plan.Plan, blocked map[string]string) {
+func (p *problem) bestPlan(ctx context.Context) (made *plan.Plan, blocked map[string]error) {
 	whole := p.Goal
 	made, err := p.try(ctx, whole)
 	if err == nil {
 		return made, nil
 	}
-	blocked = map[string]string{}
+	blocked = map[string]error{}
 	accepted := map[string]string{}
 	var add func(names []string)
 	add = func(names []string) {
@@ -233,7 +233,7 @@ func (p *problem) bestPlan(ctx context.Context) (made *plan.Plan, blocked map[st
 		case err == nil:
 			made, accepted = found, goal
 		case len(names) == 1:
-			blocked[names[0]] = oneLine(err)
+			blocked[names[0]] = err
 		default:
 			add(names[:len(names)/2])
 			add(names[len(names)/2:])

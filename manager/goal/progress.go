@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toskose/toskose/manager/reason"
 	"github.com/toskose/toskose/spec/protocol"
+	"github.com/toskose/toskose/unit/wire"
 )
 
 // progress is the progress of a Task.
@@ -163,11 +165,25 @@ func (p *progress) failed(index int, now time.Time) string {
 	case p.overdue(x, now):
 		return fmt.Sprintf("its deadline of %s has passed", p.Deadline)
 	case p.final(x):
-		return fmt.Sprintf("index %d ended with code %d, after which it is not tried again", index, *x.last.ExitCode)
+		return x.failure(index) + "; it is not tried again after this exit code"
 	case x.attempts > p.BackoffLimit:
-		return fmt.Sprintf("index %d failed %s and is not tried again for this goal; set the goal again to try once more", index, times(x.attempts))
+		return x.failure(index) + notTriedAgain
 	}
 	return ""
+}
+
+// failure describes the last failed attempt at an index.
+func (x *indexProgress) failure(index int) string {
+	failed := wire.Execution{}
+	switch {
+	case x.last == nil:
+	case x.last.Execution == nil:
+		failed.Exit = wire.Exit{ExitCode: x.last.ExitCode, Signal: x.last.Signal}
+	default:
+		failed = *x.last.Execution
+	}
+	failed.Part = &wire.Part{Index: index} // a Task of one index has none
+	return reason.Failure(&failed, x.attempts)
 }
 
 // next returns when a failed index is retried; zero: at once.

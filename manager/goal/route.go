@@ -2,8 +2,11 @@ package goal
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toskose/toskose/spec/plan"
 )
@@ -57,7 +60,8 @@ func (t *decider) newRoute(ctx context.Context, anyReplica bool) *route {
 	w := &route{document: t.doc, targets: t.targets, notes: t.decision.Notes, plan: made, members: t.members()}
 	for _, name := range slices.Sorted(maps.Keys(blocked)) {
 		of := p.of[name]
-		w.blocked = append(w.blocked, Obstacle{Node: of.class.node, Component: of.component, Reason: blocked[name], Final: t.allKnown()})
+		reason, final := t.whyBlocked(blocked[name])
+		w.blocked = append(w.blocked, Obstacle{Node: of.class.node, Component: of.component, Reason: reason, Final: final})
 	}
 	pathOf := map[string]int{}
 	for n, e := range p.Elements {
@@ -80,15 +84,31 @@ func (t *decider) newRoute(ctx context.Context, anyReplica bool) *route {
 	return w
 }
 
-// allKnown reports whether every container has replicas, and all can be operated: a target that no plan reaches then stays
-// out of reach.
-func (t *decider) allKnown() bool {
+// whyBlocked returns why no plan reaches a target, and whether that is final. It is not while containers cannot be operated:
+// their components stay as they are until then, so that there may be a plan later.
+func (t *decider) whyBlocked(err error) (reason string, final bool) {
+	without := t.inoperable()
+	if len(without) > 0 && errors.Is(err, plan.ErrImpossible) {
+		return fmt.Sprintf("no plan is possible while %s cannot be operated", strings.Join(without, ", ")), false
+	}
+	return oneLine(err), len(without) == 0
+}
+
+// inoperable returns the sorted names of the containers without a replica, and of the replicas that cannot be operated.
+func (t *decider) inoperable() []string {
+	names := slices.Clone(t.s.Missing)
 	for node := range t.hosted {
 		if len(t.s.of(node)) == 0 {
-			return false
+			names = append(names, node)
 		}
 	}
-	return len(t.s.Missing) == 0 && !slices.ContainsFunc(t.s.Replicas, func(r Replica) bool { return r.Problem != "" })
+	for i := range t.s.Replicas {
+		if r := &t.s.Replicas[i]; r.Problem != "" {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // members returns the state that affects the plan. A replica's failures affect it only if there are other

@@ -133,8 +133,7 @@ func (t *decider) runTask(r *Replica, task string, step protocol.Step) {
 		return
 	}
 	if waits >= 0 {
-		x := &p.indexes[waits]
-		t.obstacle(r, task, fmt.Sprintf("index %d failed %s", waits, times(x.attempts)), until)
+		t.obstacle(r, task, p.indexes[waits].failure(waits), until)
 	}
 }
 

@@ -27,10 +27,10 @@ func TestATaskThatHasTimedOutEndsAsByTimeout(t *testing.T) {
 		"the deadline ends the last attempt":      {goal.Task{Deadline: deadline}, deadline, 0, "SIGKILL", true, 124, true, "its deadline of 10s has passed"},
 		"and it ends with a code of its own":      {goal.Task{Deadline: deadline, FailOn: []int{7}}, deadline, 7, "", true, 124, true, "its deadline of 10s has passed"},
 		"the deadline passes before another one":  {goal.Task{Deadline: deadline, BackoffLimit: 3}, 9500 * time.Millisecond, 7, "", false, 124, true, "its deadline of 10s has passed"},
-		"its own time limit ends it":              {goal.Task{}, time.Second, 0, "SIGTERM", true, 124, true, "index 0 failed once"},
-		"its own limit, long before the deadline": {goal.Task{Deadline: deadline}, time.Second, 0, "SIGTERM", true, 124, true, "index 0 failed once"},
-		"it fails before the deadline":            {goal.Task{Deadline: deadline}, time.Second, 7, "", false, 7, false, "index 0 failed once"},
-		"it fails for good before the deadline":   {goal.Task{Deadline: deadline, FailOn: []int{3}, BackoffLimit: 3}, time.Second, 3, "", false, 3, false, "ended with code 3"},
+		"its own time limit ends it":              {goal.Task{}, time.Second, 0, "SIGTERM", true, 124, true, "index 0 failed by SIGTERM"},
+		"its own limit, long before the deadline": {goal.Task{Deadline: deadline}, time.Second, 0, "SIGTERM", true, 124, true, "index 0 failed by SIGTERM"},
+		"it fails before the deadline":            {goal.Task{Deadline: deadline}, time.Second, 7, "", false, 7, false, "index 0 failed with exit code 7"},
+		"it fails for good before the deadline":   {goal.Task{Deadline: deadline, FailOn: []int{3}, BackoffLimit: 3}, time.Second, 3, "", false, 3, false, "index 0 failed with exit code 3; it is not tried again after this exit code"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,6 +26,7 @@ type steps struct {
 
 func newDetach(env Environment) *cobra.Command {
 	var asJSON bool
+	var form cli.Form
 	cmd := &cobra.Command{
 		Use:                   "detach [OPTIONS] [FILE]",
 		Short:                 "Show how to restore attached containers",
@@ -53,13 +54,15 @@ func newDetach(env Environment) *cobra.Command {
 			}
 			s := stepsOf(a)
 			if asJSON {
-				return cli.WriteJSON(env.Streams.Out, s, "  ")
+				form = cli.FormJSON
 			}
-			printSteps(env.Streams.Out, s)
-			return nil
+			return form.Show(env.Streams.Out, s, func(out io.Writer) { printSteps(out, s) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the commands as JSON")
+	form.Register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	_ = cmd.Flags().MarkHidden("json") // the spelling of earlier releases
+	cmd.MarkFlagsMutuallyExclusive("json", "output")
 	return cmd
 }
 

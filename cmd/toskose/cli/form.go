@@ -78,8 +78,12 @@ func writeYAML(w io.Writer, value any) error {
 	if err := WriteJSON(&text, value, ""); err != nil {
 		return err
 	}
+	return jsonAsYAML(w, text.Bytes())
+}
+
+func jsonAsYAML(w io.Writer, document []byte) error {
 	var node yaml.Node
-	if err := yaml.Unmarshal(text.Bytes(), &node); err != nil {
+	if err := yaml.Unmarshal(document, &node); err != nil {
 		return err
 	}
 	asBlocks(&node)

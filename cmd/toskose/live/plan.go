@@ -36,13 +36,25 @@ func (m *Manager) Plan(ctx context.Context, streams cli.Streams, state string, s
 			return err
 		}
 		made.Notes = append(made.Notes, answer.Notes...)
-		out, err := made.Format(format, app.Name)
+		out, err := FormatPlan(made, format, app.Name)
 		if err != nil {
 			return err
 		}
 		_, err = streams.Out.Write(out)
 		return err
 	})
+}
+
+// FormatPlan returns a plan in a format of the planner, or as YAML.
+func FormatPlan(made *plan.Plan, format, application string) ([]byte, error) {
+	if format != "yaml" {
+		return made.Format(format, application)
+	}
+	out, err := made.Format("json", application)
+	if err != nil {
+		return nil, err
+	}
+	return cli.AsYAML(out)
 }
 
 // steps converts a plan of the manager to one of the planner; both have the same JSON.
