@@ -50,7 +50,7 @@ func printConfig(ctx context.Context, env environment, inputs inputFlags, args [
 	file.apply(&opts)
 	app, _, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
-		return err
+		return errorWithNames(err, fileNames(args[0], opts.InputFile))
 	}
 	target := packager.TargetOf(app)
 	cfg, err := file.check(&target)

@@ -45,7 +45,7 @@ func read(ctx context.Context, inputs *inputFlags, path string, secrets bool, co
 	opts.Draft, opts.Withhold = true, !secrets
 	conf := readConfig(configs)
 	conf.apply(&opts)
-	d := &document{conf: conf, opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile)}}
+	d := &document{conf: conf, opts: report.Options{Subject: path, Title: tosca.Title, Version: built().version, Locate: locate(path, opts.InputFile), Name: fileNames(path, opts.InputFile)}}
 	d.file, err = csar.Open(path)
 	if err == nil {
 		d.opts.Source = sources(d.file, opts.InputFile)

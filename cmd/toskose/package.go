@@ -178,12 +178,17 @@ func makePlan(ctx context.Context, env environment, engine engineFlags, archive 
 	file.apply(&opts)
 	opts.Places = tosca.Places{}
 	how.Places = opts.Places
+	names := fileNames(args[0], opts.InputFile)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
-		return nil, err
+		return nil, errorWithNames(err, names)
 	}
 	if !engine.quiet && len(diagnostics) > 0 {
-		fmt.Fprintln(env.streams().Err, diagnostics.Error())
+		fmt.Fprintln(env.streams().Err, withNames(diagnostics, names).Error())
+	}
+	for key, at := range how.Places {
+		at.File = names(at.File)
+		how.Places[key] = at
 	}
 	app.Name = cmp.Or(name, app.Name)
 	target := packager.TargetOf(app)

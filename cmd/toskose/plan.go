@@ -193,12 +193,13 @@ func loadToPlan(ctx context.Context, env environment, engine *engineFlags, input
 	defer archive.Close()
 	file := readConfig(configs)
 	file.apply(&opts)
+	names := fileNames(path, opts.InputFile)
 	app, diagnostics, err := tosca.Load(ctx, archive, opts)
 	if err != nil {
-		return nil, err
+		return nil, errorWithNames(err, names)
 	}
 	if !engine.quiet && len(diagnostics) > 0 {
-		fmt.Fprintln(env.streams().Err, diagnostics.Error())
+		fmt.Fprintln(env.streams().Err, withNames(diagnostics, names).Error())
 	}
 	target := packager.TargetOf(app)
 	cfg, err := file.check(&target)

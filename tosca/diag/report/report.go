@@ -18,6 +18,7 @@ type Options struct {
 	Subject string                                   // the checked document, as the user named it
 	Source  func(file string) ([]byte, error)        // returns the content of a file
 	Locate  func(file string) (path string, ok bool) // returns the path of a file on disk, for SARIF; nil: its name
+	Name    func(file string) string                 // returns the name of a file for text; nil: its own
 	Title   func(code string) string                 // returns the title of a code, for SARIF
 	Version string                                   // of the program, for SARIF
 	Colour  bool                                     // for text

@@ -193,7 +193,7 @@ func TestTheCaretStandsBelowWhatIsMeant(t *testing.T) {
 
 func TestPeopleAreShownAThousandProblems(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int]string{1000: "error: m [X-1]", 1001: "and 1 more problem: `toskose validate --format json` has all", 5000: "and 4000 more problems: `toskose validate --format json` has all"} {
+	for n, want := range map[int]string{1000: "error: m [X-1]", 1001: "and 1 more problem: `toskose validate -o json` has all", 5000: "and 4000 more problems: `toskose validate -o json` has all"} {
 		list := make(diag.List, n)
 		for i := range list {
 			list[i] = diag.Diagnostic{Code: "X-1", Message: "m"}

@@ -31,7 +31,7 @@ func Text(w io.Writer, list diag.List, opts Options) error {
 		p.diagnostic(d)
 	}
 	if more := len(list) - shown; more > 0 {
-		fmt.Fprintf(&p.out, "and %s: `toskose validate --format json` has all\n", plural(more, "more problem"))
+		fmt.Fprintf(&p.out, "and %s: `toskose validate -o json` has all\n", plural(more, "more problem"))
 	}
 	if _, err := w.Write(p.out.Bytes()); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
@@ -55,7 +55,11 @@ func (p *printer) colour(code, text string) string {
 }
 
 func (p *printer) diagnostic(d diag.Diagnostic) {
-	if at := d.String(); at != "" {
+	at := d.Position
+	if p.opts.Name != nil && at.File != "" {
+		at.File = p.opts.Name(at.File)
+	}
+	if at := at.String(); at != "" {
 		p.out.WriteString(p.colour(bold, visible.Text(at)) + ": ")
 	}
 	shade := red
