@@ -11,6 +11,7 @@ import (
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/logs"
 	"github.com/toskose/toskose/manager/mirror"
+	"github.com/toskose/toskose/manager/removed"
 	"github.com/toskose/toskose/manager/series"
 	"github.com/toskose/toskose/manager/topology"
 	"github.com/toskose/toskose/manager/unitclient"
@@ -42,6 +43,7 @@ type Options struct {
 	Settle   time.Duration // how long a response is delayed until reads show its effect; 1 s
 	Remember int           // how many ended executions are kept; 1,000
 	Sample   time.Duration // interval between samples of all components; 15 s
+	Exchange time.Duration // interval between looks at the stored history of removed containers; 2 s
 }
 
 func (o Options) withDefaults() Options {
@@ -108,12 +110,17 @@ func New(app *spec.Application, opts Options) (*App, error) {
 	a.Logs = Logs{model, a.fleet, logs.New(model, a.fleet)}
 	a.Goals = Goals{model: goals, fleet: a.fleet, rules: a.rules, now: clock.Now}
 	a.standard = app.Goal
+	keys := signingKeys(opts)
 	w := world{model, a.fleet, observer, a.engine}
 	a.keeper = keep.New(keep.Options{
 		Model: goals, Observe: w.observe, Copies: w.copies(wire.GoalDocument), Targets: w.copies(wire.TargetsDocument),
-		UnitName: unitNames(app), Execute: w.execute, Now: clock.Now, Keys: signingKeys(opts), Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
+		UnitName: unitNames(app), Execute: w.execute, Now: clock.Now, Keys: keys, Report: opts.Audit, Default: a.standard, Logger: opts.Logger, Patience: opts.Patience, Retry: time.Second,
 	})
 	a.fleet.Go(a.keeper.Run)
+	a.fleet.Go(removed.New(removed.Options{
+		Interval: opts.Exchange, Removed: a.fleet.Removed, Recall: a.fleet.Recall, Snapshot: a.fleet.Snapshot, Copies: w.copies(wire.RemovedDocument),
+		Keys: keys, Logger: opts.Logger,
+	}).Run)
 	a.fleet.Go(a.sampleSeries(opts.Sample))
 	if len(goals.Tasks) > 0 {
 		a.fleet.Go(a.publishTasks)

@@ -16,17 +16,17 @@ import (
 // flagValues are the values that shells suggest for a flag. If commands differ, the key starts
 // with the command's name.
 var flagValues = map[string][]string{
-	"pull":            {image.PullMissing, image.PullAlways, image.PullNever},
-	"base-images":     {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},
-	"output-images":   {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},
-	"platform":        {"linux/amd64", "linux/arm64", "linux/arm/v7", "linux/386", "linux/ppc64le", "linux/riscv64", "linux/s390x"},
-	"progress":        progressKinds,
-	"target":          {targetSwarm, targetCompose, targetKubernetes, targetAll},
-	"secrets":         {secretsGenerated, secretsExternal},
-	"endpoint-mode":   {compose.EndpointVIP, compose.EndpointDNSRR},
-	"publish-mode":    {compose.PublishIngress, compose.PublishHost},
-	"service-type":    {kubernetes.ServiceClusterIP, kubernetes.ServiceNodePort, kubernetes.ServiceLoadBalancer},
-	"graph format":    {"svg", "dot", "mermaid"},
+	"pull":          {image.PullMissing, image.PullAlways, image.PullNever},
+	"base-images":   {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},
+	"output-images": {image.Engine.String(), image.Registry.String(), image.LayoutPrefix},
+	"platform":      {"linux/amd64", "linux/arm64", "linux/arm/v7", "linux/386", "linux/ppc64le", "linux/riscv64", "linux/s390x"},
+	"progress":      progressKinds,
+	"target":        {targetSwarm, targetCompose, targetKubernetes, targetAll},
+	"secrets":       {secretsGenerated, secretsExternal},
+	"endpoint-mode": {compose.EndpointVIP, compose.EndpointDNSRR},
+	"publish-mode":  {compose.PublishIngress, compose.PublishHost},
+	"service-type":  {kubernetes.ServiceClusterIP, kubernetes.ServiceNodePort, kubernetes.ServiceLoadBalancer},
+	"graph format":  {"svg", "dot", "mermaid"},
 }
 
 // completions sets the suggestions of shells for arguments and flags.

@@ -350,6 +350,15 @@ func TestAnotherInstanceBeginsEmptyBesideTheOneThatIsGone(t *testing.T) {
 		if known := m.Removed(); len(known) != 1 || known[0].Instance != "i1" || len(known[0].Component("api").Recent) != 1 {
 			t.Errorf("remembered for the history: %+v", known)
 		}
+		m.Recall([]*mirror.Replica{
+			{Node: "backend", Instance: "i9", Gone: time.Now()}, // it exists
+			{Node: "backend", Instance: "i1", Gone: time.Now()}, // it is known
+			{Node: "backend", Instance: "i0", Gone: time.Now().Add(-30 * time.Minute)},
+			{Node: "backend", Instance: "old", Gone: time.Now().Add(-2 * time.Hour)},
+		})
+		if known := m.Removed(); len(known) != 2 || known[0].Instance != "i0" || known[1].Instance != "i1" || len(known[1].Components) == 0 {
+			t.Errorf("with what another manager has seen: %+v", known)
+		}
 		time.Sleep(time.Hour)
 		if known := m.Removed(); len(known) != 0 {
 			t.Errorf("after an hour %d are remembered", len(known))

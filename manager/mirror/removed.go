@@ -20,7 +20,11 @@ type removed struct {
 // add remembers a removed replica, and forgets those that exceed the limits.
 func (l *removed) add(r *Replica) {
 	l.drop(func(known *Replica) bool { return known.Instance == r.Instance })
-	l.replicas = append(l.replicas, r)
+	later := slices.IndexFunc(l.replicas, func(known *Replica) bool { return known.Gone.After(r.Gone) })
+	if later < 0 {
+		later = len(l.replicas)
+	}
+	l.replicas = slices.Insert(l.replicas, later, r)
 	l.executions += executionsOf(r)
 	l.drop(func(known *Replica) bool { return time.Since(known.Gone) >= removedTime })
 	for l.executions > removedExecutions && len(l.replicas) > 1 {
@@ -44,6 +48,31 @@ func executionsOf(r *Replica) (n int) {
 		n += len(c.Recent)
 	}
 	return n
+}
+
+// Recall adds replicas that were removed before this Mirror started, or that another manager saw. It skips those that it
+// knows or that exist.
+func (m *Mirror) Recall(replicas []*Replica) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range replicas {
+		known := slices.ContainsFunc(m.removed.replicas, func(other *Replica) bool { return other.Instance == r.Instance })
+		if !known && !m.exists(r.Instance) {
+			m.removed.add(r)
+		}
+	}
+}
+
+// exists reports whether a replica has an instance now. The caller holds the lock.
+func (m *Mirror) exists(instance string) bool {
+	for _, n := range m.nodes {
+		for _, p := range n.replicas {
+			if p.now != nil && p.now.Instance == instance {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Removed returns the last states of the replicas that were removed within the last hour, oldest first, with at most 10,000

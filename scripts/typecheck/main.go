@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,14 +42,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: typecheck GOOS PACKAGE...")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2:]); err != nil {
+	if err := run(context.Background(), os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(goos string, patterns []string) error {
-	packages, err := list(goos, patterns)
+func run(ctx context.Context, goos string, patterns []string) error {
+	packages, err := list(ctx, goos, patterns)
 	if err != nil {
 		return err
 	}
@@ -65,8 +66,8 @@ func run(goos string, patterns []string) error {
 }
 
 // list returns the packages and all their dependencies, each after those that it imports.
-func list(goos string, patterns []string) ([]listed, error) {
-	command := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module"}, patterns...)...)
+func list(ctx context.Context, goos string, patterns []string) ([]listed, error) {
+	command := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module"}, patterns...)...)
 	command.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
 	command.Stderr = os.Stderr
 	out, err := command.Output()

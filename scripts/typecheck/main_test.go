@@ -22,13 +22,13 @@ func TestErrorsOfAnotherSystemAreFound(t *testing.T) {
 	t.Chdir(dir)
 	t.Setenv("GOWORK", "off")
 	t.Setenv("GOFLAGS", "")
-	if err := run("linux", []string{"."}); err != nil {
+	if err := run(t.Context(), "linux", []string{"."}); err != nil {
 		t.Errorf("linux: %v", err)
 	}
-	if err := run("windows", []string{"."}); err == nil || !strings.Contains(err.Error(), "name_windows.go:3") {
+	if err := run(t.Context(), "windows", []string{"."}); err == nil || !strings.Contains(err.Error(), "name_windows.go:3") {
 		t.Errorf("windows: got %v, want an error of name_windows.go:3", err)
 	}
-	if err := run("darwin", []string{"."}); err == nil || !strings.Contains(err.Error(), "undefined: name") {
+	if err := run(t.Context(), "darwin", []string{"."}); err == nil || !strings.Contains(err.Error(), "undefined: name") {
 		t.Errorf("darwin: got %v, want that name is undefined", err)
 	}
 }

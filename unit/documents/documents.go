@@ -25,10 +25,7 @@ import (
 )
 
 // Names are the names of all documents.
-var Names = []string{wire.GoalDocument, wire.TargetsDocument}
-
-// MaxBytes is the maximum size of a document.
-const MaxBytes = 64 << 10
+var Names = []string{wire.GoalDocument, wire.TargetsDocument, wire.RemovedDocument}
 
 // Folder is the folder of the documents. The unit never creates it: without a mount the documents
 // would be lost with the container.

@@ -214,7 +214,7 @@ func TestOnAFullDiskTheDocumentStaysAsItWas(t *testing.T) {
 	if _, err := f.Put("goal", document("1:a", first)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := f.Put("goal", document("2:a", strings.Repeat("y", MaxBytes)))
+	_, err := f.Put("goal", document("2:a", strings.Repeat("y", wire.MaxDocumentBytes)))
 	wantFault(t, err, wire.NoStorage, "no space left")
 	wantGoal(t, f, "1:a", first)
 	if _, err := f.Put("goal", document("2:a", first)); err != nil {

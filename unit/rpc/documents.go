@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toskose/toskose/unit/documents"
 	"github.com/toskose/toskose/unit/wire"
 )
 
@@ -46,12 +45,13 @@ func (h documentHandler) putDocument(a *answer, r *http.Request) error {
 	if err := replaces.UnmarshalText([]byte(r.Header.Get(replacesHeader))); err != nil {
 		return statusErrorf(http.StatusBadRequest, "the header %s: %w", replacesHeader, err)
 	}
-	content, err := io.ReadAll(io.LimitReader(r.Body, documents.MaxBytes+1))
+	limit := wire.MaxBytesOf(documentName(r))
+	content, err := io.ReadAll(io.LimitReader(r.Body, int64(limit)+1))
 	switch {
 	case err != nil:
 		return statusErrorf(http.StatusBadRequest, "cannot read the document: %w", err)
-	case len(content) > documents.MaxBytes:
-		return statusErrorf(http.StatusRequestEntityTooLarge, "a document has at most %d bytes", documents.MaxBytes)
+	case len(content) > limit:
+		return statusErrorf(http.StatusRequestEntityTooLarge, "a document has at most %d bytes", limit)
 	}
 	written, err := h.unit.PutDocument(documentName(r), wire.Document{Revision: revision, Content: content, Replaces: replaces})
 	if err != nil {

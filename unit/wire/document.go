@@ -18,6 +18,20 @@ type Document struct {
 	Replaces Revision
 }
 
+// The maximum sizes of documents, in bytes.
+const (
+	MaxDocumentBytes = 64 << 10
+	MaxRemovedBytes  = 512 << 10 // of RemovedDocument
+)
+
+// MaxBytesOf returns the maximum size of a document.
+func MaxBytesOf(name string) int {
+	if name == RemovedDocument {
+		return MaxRemovedBytes
+	}
+	return MaxDocumentBytes
+}
+
 // Revision orders documents: the higher counter wins or, if equal, the higher id.
 type Revision struct {
 	Counter uint64

@@ -4,6 +4,7 @@ package wire
 const (
 	GoalDocument    = "goal"    // opaque to the unit; the same for the whole application
 	TargetsDocument = "targets" // Targets
+	RemovedDocument = "removed" // opaque to the unit; the history of removed containers
 )
 
 // Targets describes the consequences of the goal for one container.
