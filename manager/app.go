@@ -14,6 +14,7 @@ import (
 	"github.com/toskose/toskose/manager/removed"
 	"github.com/toskose/toskose/manager/series"
 	"github.com/toskose/toskose/manager/topology"
+	"github.com/toskose/toskose/manager/traces"
 	"github.com/toskose/toskose/manager/unitclient"
 	"github.com/toskose/toskose/manager/view"
 	"github.com/toskose/toskose/spec"
@@ -35,6 +36,7 @@ type Options struct {
 	Limits unitclient.Limits
 	TLS    *tls.Config // for requests to units; nil: plain HTTP
 	Logger *slog.Logger
+	Traces *traces.Traces // where executions and ways to goals are exported; nil: nowhere
 
 	Poll     time.Duration // how long a long poll of a unit waits; 50 s
 	Patience time.Duration // how long a unit may be unresponsive during an execution; 30 s
@@ -122,6 +124,9 @@ func New(app *spec.Application, opts Options) (*App, error) {
 		Keys: keys, Logger: opts.Logger,
 	}).Run)
 	a.fleet.Go(a.sampleSeries(opts.Sample))
+	if opts.Traces != nil {
+		a.exportTraces(opts.Traces)
+	}
 	if len(goals.Tasks) > 0 {
 		a.fleet.Go(a.publishTasks)
 	}

@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ func (p *planner) manager() {
 			"TOSKOSE_SECRETS":               SecretsPath,
 		},
 	}
+	maps.Copy(s.Env, cfg.Env)
 	p.managerSecrets(&s)
 	p.managerTLS(&s)
 	slices.Sort(s.Secrets)

@@ -20,6 +20,7 @@ import (
 	"github.com/toskose/toskose/manager/httpserver"
 	"github.com/toskose/toskose/manager/keep"
 	"github.com/toskose/toskose/manager/metrics"
+	"github.com/toskose/toskose/manager/traces"
 )
 
 // serve serves the API until ctx ends. out gets the audit log, unless it is configured otherwise.
@@ -43,7 +44,12 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 		return err
 	}
 	defer closeAudit()
-	apps, err := s.manager(logger, audit.New(auditFile, logger))
+	exported, err := traces.New(ctx, traces.Options{Application: s.app.Name, Version: version, Getenv: getenv, Logger: logger})
+	if err != nil {
+		return err
+	}
+	defer closeTraces(ctx, exported, logger)
+	apps, err := s.manager(logger, audit.New(auditFile, logger), exported)
 	if err != nil {
 		return err
 	}
@@ -55,15 +61,10 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(s.port))
-	if err != nil {
-		return fmt.Errorf("cannot serve on port %d: %w", s.port, err)
-	}
 	options := httpserver.Options{Logger: logger, Stopping: apps.Close}
-	if s.tls != nil {
-		if options.TLS, err = certs.Reloading(s.tls.all(), s.tls.load, logger); err != nil {
-			return errors.Join(err, listener.Close())
-		}
+	listener, err := s.listen(ctx, &options)
+	if err != nil {
+		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -85,6 +86,21 @@ func serve(ctx context.Context, files paths, getenv func(string) string, out, lo
 	return err
 }
 
+// listen opens the port of the API, and sets the options of its TLS.
+func (s *settings) listen(ctx context.Context, options *httpserver.Options) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", ":"+strconv.Itoa(s.port))
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve on port %d: %w", s.port, err)
+	}
+	if s.tls == nil {
+		return listener, nil
+	}
+	if options.TLS, err = certs.Reloading(s.tls.all(), s.tls.load, options.Logger); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}
+
 // learn serves the programs of attached nodes as they are learned, until ctx ends.
 func learn(ctx context.Context, apps *manager.Learner, handler *api.Handler, counted *metrics.Metrics) error {
 	return apps.Run(ctx, func(next func() (*manager.App, error)) error {
@@ -99,9 +115,9 @@ func learn(ctx context.Context, apps *manager.Learner, handler *api.Handler, cou
 }
 
 // manager returns the application, whose units are spoken to from now on.
-func (s *settings) manager(logger *slog.Logger, log *audit.Log) (*manager.Learner, error) {
+func (s *settings) manager(logger *slog.Logger, log *audit.Log, exported *traces.Traces) (*manager.Learner, error) {
 	opts := manager.Options{
-		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords.of, Logger: logger,
+		Containers: discovery.New(s.mode, s.discovery), Passwords: s.passwords.of, Logger: logger, Traces: exported,
 		SecretKey: s.access.SecretKey, Audit: func(n keep.Notice) { log.NoteGoal(goalLine(n)) },
 	}
 	s.passwords.logger = logger
@@ -149,6 +165,18 @@ func health(ctx context.Context, getenv func(string) string) error {
 		return errors.New("the manager answers " + answer.Status)
 	}
 	return nil
+}
+
+// tracesTime is how long the end of the manager may wait for the collector of traces.
+const tracesTime = 2 * time.Second
+
+func closeTraces(ctx context.Context, exported *traces.Traces, logger *slog.Logger) {
+	if exported == nil {
+		return
+	}
+	if err := exported.Close(ctx, tracesTime); err != nil {
+		logger.Warn("the last traces are lost", "err", err)
+	}
 }
 
 // goalLine returns the line of the audit log for a notice about a goal.

@@ -46,6 +46,8 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 		"nothing":              {"", true},
 		"null everywhere":      {"nodes:\nmanager:\nvolumes:\nsecrets:\n", true},
 		"a node's settings":    {"nodes: {backend: {alias: b, port: 9100, user: u, password: 123, log_level: debug, docker: {name: x, tag: 1.10}}}", true},
+		"traces":               {"manager: {env: {OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otel:4318', OTEL_BSP_SCHEDULE_DELAY: 1000}}", true},
+		"another variable":     {"manager: {env: {SECRET_KEY_FILE: /x}}", false},
 		"a manager":            {"title: 1\nmanager: {mode: testing, port: 1, docker: {base_image: a, base_tag: b}}", true},
 		"all of deploy":        {everyWord, true},
 		"volumes, secrets":     {"volumes: {data: {driver: nfs, driver_opts: {size: 5}}}\nsecrets: [api.token]", true},

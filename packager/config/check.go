@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"regexp"
@@ -74,6 +75,14 @@ func (d *decoder) checkManager(m Manager, nodes map[string]Node, target *Target,
 	d.secret("manager.secret_key", m.SecretKey)
 	if m.ClientCA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(m.ClientCA)) {
 		d.reportAt("manager.client_ca", "must be certificates in PEM")
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
+		switch {
+		case !strings.HasPrefix(name, "OTEL_"):
+			d.reportAt("manager.env."+name, "the manager has no such variable: only those of OpenTelemetry, OTEL_*, are set here")
+		case strings.HasSuffix(name, "_HEADERS"):
+			d.reportAt("manager.env."+name, "headers are credentials, and manifests are not secret: send traces to a collector that needs none, and have it send them on")
+		}
 	}
 	if (m.TLS.Certificate == "") != (m.TLS.Key == "") {
 		d.reportAt("manager.tls", "needs certificate and key")

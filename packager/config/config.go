@@ -61,6 +61,8 @@ type Manager struct {
 	// TLS is the certificate of the API; empty: one signed by the application's own authority.
 	TLS    Certificate `yaml:"tls,omitempty" json:"tls,omitzero"`
 	Docker Docker      `yaml:"docker,omitempty" json:"docker,omitzero"`
+	// Env has variables of OpenTelemetry (OTEL_*), which configure the export of traces.
+	Env map[string]string `yaml:"env,omitempty" json:"env,omitempty"`
 }
 
 // Certificate names PEM files, relative to toskose.yml: a certificate with its intermediate

@@ -174,11 +174,14 @@ func singles() map[string]single {
 		"another name":        {func(v *version) { v.node("frontend", func(n *config.Node) { n.Alias = "web" }) }, three("frontend networks.toskose.aliases", "frontend networks.toskose.aliases", "frontend Service web")},
 		"a title":             {func(v *version) { v.cfg.Title = "The shop" }, nil},
 		"manager.goal":        {func(v *version) { v.cfg.Manager.Goal = "up" }, everywhere(manager)},
-		"manager.mode":        {func(v *version) { v.cfg.Manager.Mode = "testing" }, everywhere("toskose-manager env TOSKOSE_APP_MODE | production | testing")},
-		"manager.user":        {func(v *version) { v.cfg.Manager.User = "eve" }, everywhere("toskose-manager env TOSKOSE_MANAGER_USER | admin | eve")},
-		"TLS":                 {func(v *version) { v.tls = true }, everywhere("toskose-manager env TOSKOSE_TLS_CERT", "frontend secret")},
-		"a unit's password":   {func(v *version) { v.node("frontend", func(n *config.Node) { n.Password = "hush-other" }) }, three("frontend secret frontend-password | another value", "", "frontend secret frontend-password | another value")},
-		"manager.password":    {func(v *version) { v.cfg.Manager.Password = "hush-other" }, three("toskose-manager secret manager-password | another value", "", "toskose-manager secret manager-password | another value")},
+		"manager.env": {func(v *version) {
+			v.cfg.Manager.Env = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel:4318"}
+		}, everywhere("toskose-manager env OTEL_EXPORTER_OTLP_ENDPOINT")},
+		"manager.mode":      {func(v *version) { v.cfg.Manager.Mode = "testing" }, everywhere("toskose-manager env TOSKOSE_APP_MODE | production | testing")},
+		"manager.user":      {func(v *version) { v.cfg.Manager.User = "eve" }, everywhere("toskose-manager env TOSKOSE_MANAGER_USER | admin | eve")},
+		"TLS":               {func(v *version) { v.tls = true }, everywhere("toskose-manager env TOSKOSE_TLS_CERT", "frontend secret")},
+		"a unit's password": {func(v *version) { v.node("frontend", func(n *config.Node) { n.Password = "hush-other" }) }, three("frontend secret frontend-password | another value", "", "frontend secret frontend-password | another value")},
+		"manager.password":  {func(v *version) { v.cfg.Manager.Password = "hush-other" }, three("toskose-manager secret manager-password | another value", "", "toskose-manager secret manager-password | another value")},
 		"a secret": {
 			func(v *version) { v.app.Nodes[0].Env["TOKEN"] = "hush-other" },
 			three("backend secret backend.TOKEN | another value", "", "backend secret backend-token | another value"),
