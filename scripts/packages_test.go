@@ -1,7 +1,6 @@
 package scripts
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"go/parser"
@@ -80,55 +79,123 @@ func imports(t *testing.T) map[string][]string {
 // rooms are the columns of the picture, from left to right.
 var rooms = []string{"packager", "tosca", "spec", "manager", "unit"}
 
-func roomOf(pkg string) int {
-	top, rest, _ := strings.Cut(pkg, "/")
-	switch {
-	case pkg == "cmd/toskose" || strings.HasPrefix(pkg, "cmd/toskose/") || top == "templates" || top == "graph":
-		top = "packager"
-	case top == "internal": // shared by the manager and the packager, and drawn below them
-		top = "unit"
-	case top == "cmd":
-		top = strings.TrimPrefix(rest, "toskose-")
-	}
-	return slices.Index(rooms, top)
+// group is a box of the picture: packages with one subject. A member that ends with /... includes the packages below it.
+type group struct {
+	room    int
+	name    string
+	members []string
 }
 
-// floors returns the distance of each package below the commands. It is greater than the distance of every
-// package that imports it.
-func floors(imports map[string][]string) map[string]int {
+// groups are the boxes. A package that is in none has a box of its own, in the room of its top folder.
+var groups = []group{
+	{0, "command line", []string{"cmd/toskose/..."}},
+	{0, "deploying", []string{"packager/deploy/..."}},
+	{0, "releases and data", []string{"packager/release", "packager/lock", "packager/rotate", "packager/volumes/...", "packager/running", "packager/conflict", "packager/command"}},
+	{0, "attaching", []string{"packager/attach"}},
+	{0, "images", []string{"packager/image/..."}},
+	{0, "manifests", []string{"packager/compose", "packager/kubernetes", "packager/output"}},
+	{0, "the plan", []string{"packager", "packager/config", "templates"}},
+	{0, "drawings", []string{"graph"}},
+	{1, "the application", []string{"tosca"}},
+	{1, "TOSCA's rules", []string{"tosca/internal/..."}},
+	{1, "archives, diagnostics", []string{"tosca/csar", "tosca/diag/..."}},
+	{2, "the model", []string{"spec/..."}},
+	{3, "the binary", []string{"cmd/toskose-manager", "manager/legacy"}},
+	{3, "the API and the page", []string{"manager/api", "manager/openapi", "manager/web", "manager/httpserver", "manager/idempotency", "manager/metrics"}},
+	{3, "who may do what", []string{"manager/access", "manager/users", "manager/audit"}},
+	{3, "the application", []string{"manager", "manager/attach", "manager/removed", "manager/traces"}},
+	{3, "clients", []string{"manager/client"}},
+	{3, "requests and views", []string{"manager/fleet", "manager/logs", "manager/view", "manager/rest", "manager/topology", "manager/series"}},
+	{3, "the goal", []string{"manager/goal", "manager/keep", "manager/signature"}},
+	{3, "what units report", []string{"manager/mirror", "manager/discovery", "manager/unitclient", "manager/reason"}},
+	{4, "the binary", []string{"cmd/toskose-unit"}},
+	{4, "the container", []string{"unit", "unit/rpc"}},
+	{4, "components", []string{"unit/component", "unit/process"}},
+	{4, "processes", []string{"unit/reaper", "unit/proctree", "unit/ready", "unit/events", "unit/sigaction", "unit/limits/..."}},
+	{4, "files", []string{"unit/journal", "unit/documents", "unit/logs", "unit/safepath"}},
+	{4, "configuration", []string{"unit/config"}},
+	{4, "the wire", []string{"unit/wire"}},
+}
+
+// has reports whether a package belongs to a group.
+func (g group) has(pkg string) bool {
+	return slices.ContainsFunc(g.members, func(member string) bool {
+		below, all := strings.CutSuffix(member, "/...")
+		return pkg == below || all && strings.HasPrefix(pkg, below+"/")
+	})
+}
+
+// groupOf returns the group of a package.
+func groupOf(pkg string) group {
+	if i := slices.IndexFunc(groups, func(g group) bool { return g.has(pkg) }); i >= 0 {
+		return groups[i]
+	}
+	top, _, _ := strings.Cut(pkg, "/")
+	return group{slices.Index(rooms, top), pkg, []string{pkg}}
+}
+
+// key identifies a group: two rooms may have groups with one name.
+func (g group) key() string { return strconv.Itoa(g.room) + " " + g.name }
+
+// between returns the groups, and which of them each one imports.
+func between(packages map[string][]string) (all map[string]group, imports map[string][]string) {
+	all, imports = map[string]group{}, map[string][]string{}
+	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
+		from := groupOf(pkg)
+		if _, ok := all[from.key()]; !ok {
+			all[from.key()], imports[from.key()] = group{from.room, from.name, nil}, nil
+		}
+		g := all[from.key()]
+		g.members = append(g.members, pkg)
+		all[from.key()] = g
+		for _, imported := range packages[pkg] {
+			if to := groupOf(imported).key(); to != from.key() && !slices.Contains(imports[from.key()], to) {
+				imports[from.key()] = append(imports[from.key()], to)
+			}
+		}
+	}
+	return all, imports
+}
+
+// floors returns the distance of each group below the commands. It is greater than the distance of every
+// group that imports it.
+func floors(all map[string]group, imports map[string][]string) map[string]int {
 	floor := map[string]int{}
-	var sink func(pkg string, to int)
-	sink = func(pkg string, to int) {
-		if at, ok := floor[pkg]; ok && at >= to {
+	var sink func(name string, to int)
+	sink = func(name string, to int) {
+		if at, ok := floor[name]; ok && at >= to {
 			return
 		}
-		floor[pkg] = to
-		for _, imported := range imports[pkg] {
+		if to > len(all) {
+			panic("groups of packages import each other: " + name)
+		}
+		floor[name] = to
+		for _, imported := range imports[name] {
 			sink(imported, to+1)
 		}
 	}
-	for pkg := range imports {
-		sink(pkg, 0)
+	for name := range imports {
+		sink(name, 0)
 	}
 	for f := 0; f <= slices.Max(slices.Collect(maps.Values(floor))); f++ {
 		for r := range rooms {
 			var row []string
-			for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-				if floor[pkg] == f && roomOf(pkg) == r {
-					row = append(row, pkg)
+			for _, name := range slices.Sorted(maps.Keys(imports)) {
+				if floor[name] == f && all[name].room == r {
+					row = append(row, name)
 				}
 			}
-			// Packages with the fewest imports move down first.
+			// Groups with the fewest imports move down first.
 			slices.SortStableFunc(row, func(a, b string) int { return len(imports[b]) - len(imports[a]) })
-			for _, pkg := range row[min(len(row), abreast):] {
-				sink(pkg, f+1)
+			for _, name := range row[min(len(row), abreast):] {
+				sink(name, f+1)
 			}
 		}
 	}
 	return floor
 }
 
-// reaches reports whether from imports to through another package.
+// reaches reports whether from imports to through another group.
 func reaches(imports map[string][]string, from, to string) bool {
 	return slices.ContainsFunc(imports[from], func(by string) bool {
 		return by != to && (slices.Contains(imports[by], to) || reaches(imports, by, to))
@@ -136,77 +203,117 @@ func reaches(imports map[string][]string, from, to string) bool {
 }
 
 const (
-	abreast             = 3 // packages of a room on one floor
-	boxWidth, boxHeight = 118, 30
-	gapX, gapY, margin  = 10, 34, 8
+	abreast            = 2 // groups of a room on one floor
+	boxWidth           = 160
+	lineHeight         = 15
+	gapX, gapY, margin = 12, 30, 8
 )
 
-// drawPackages draws each package below the packages that import it, and an arrow for each import that other
-// imports do not imply.
-func drawPackages(imports map[string][]string) string {
-	floor := floors(imports)
-	type spot struct{ x, y int }
-	at := map[string]spot{}
-	var boxes, arrows strings.Builder
-	left, bottom := margin, 0
-	for r, room := range rooms {
-		rows := map[int][]string{}
-		for pkg := range imports {
-			if roomOf(pkg) == r {
-				rows[floor[pkg]] = append(rows[floor[pkg]], pkg)
-			}
+// linesOf returns the names of a group's packages, in lines that fit into its box.
+func linesOf(g group) []string {
+	lines := []string{""}
+	for _, pkg := range g.members {
+		name := path.Base(pkg)
+		switch last := &lines[len(lines)-1]; {
+		case *last == "":
+			*last = name
+		case len(*last)+len(name) < 22:
+			*last += " · " + name
+		default:
+			lines = append(lines, name)
 		}
-		widest := 0
-		for _, row := range rows {
-			widest = max(widest, len(row))
-		}
-		width := widest*(boxWidth+gapX) + gapX
-		for f, row := range rows {
-			slices.Sort(row)
-			begin := left + (width-len(row)*(boxWidth+gapX)+gapX)/2
-			for i, pkg := range row {
-				at[pkg] = spot{begin + i*(boxWidth+gapX), margin + 34 + f*(boxHeight+gapY)}
-				bottom = max(bottom, at[pkg].y+boxHeight)
-			}
-		}
-		fmt.Fprintf(&boxes, `  <rect class="room" x="%d" y="%d" width="%d" height="BOTTOM" rx="10"/><text class="title" x="%d" y="%d">%s</text>`+"\n",
-			left, margin, width, left+12, margin+20, room)
-		left += width + gapX
 	}
-	for _, pkg := range slices.SortedFunc(maps.Keys(imports), cmp.Compare) {
-		for _, imported := range imports[pkg] {
-			if reaches(imports, pkg, imported) {
+	return lines
+}
+
+// box is where a group is drawn.
+type box struct {
+	x, y, height int
+	lines        []string
+}
+
+// place returns the boxes of the groups and the titles of the rooms, and the size of the picture.
+func place(all map[string]group, floor map[string]int) (boxes map[string]box, titles string, width, height int) {
+	boxes = map[string]box{}
+	heights := make([]int, slices.Max(slices.Collect(maps.Values(floor)))+1)
+	for name, g := range all {
+		b := box{lines: linesOf(g)}
+		b.height = 28 + lineHeight*len(b.lines)
+		heights[floor[name]] = max(heights[floor[name]], b.height)
+		boxes[name] = b
+	}
+	tops, top := make([]int, len(heights)), margin+34
+	for f, h := range heights {
+		tops[f] = top
+		top += h + gapY
+	}
+	height = top - gapY + 2*margin
+	var text strings.Builder
+	left := margin
+	for r, room := range rooms {
+		rows, widest := map[int][]string{}, 0
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if all[name].room == r {
+				rows[floor[name]] = append(rows[floor[name]], name)
+				widest = max(widest, len(rows[floor[name]]))
+			}
+		}
+		wide := widest*(boxWidth+gapX) + gapX
+		for f, row := range rows {
+			begin := left + (wide-len(row)*(boxWidth+gapX)+gapX)/2
+			for i, name := range row {
+				b := boxes[name]
+				b.x, b.y = begin+i*(boxWidth+gapX), tops[f]
+				boxes[name] = b
+			}
+		}
+		fmt.Fprintf(&text, `  <rect class="room" x="%d" y="%d" width="%d" height="%d" rx="10"/><text class="title" x="%d" y="%d">%s</text>`+"\n",
+			left, margin, wide, height-2*margin, left+12, margin+20, room)
+		left += wide + gapX
+	}
+	return boxes, text.String(), left, height
+}
+
+// drawPackages draws each group of packages below the groups that import it, and an arrow for each import that other
+// imports do not imply.
+func drawPackages(packages map[string][]string) string {
+	all, imports := between(packages)
+	boxes, titles, width, height := place(all, floors(all, imports))
+	var arrows, drawn strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		a := boxes[name]
+		for _, imported := range imports[name] {
+			if reaches(imports, name, imported) {
 				continue
 			}
 			class := "in"
-			if roomOf(pkg) != roomOf(imported) {
+			if all[name].room != all[imported].room {
 				class = "out"
 			}
-			a, b := at[pkg], at[imported]
-			fmt.Fprintf(&arrows, `  <path class="%s" d="M%d %dL%d %d"/>`+"\n", class, a.x+boxWidth/2, a.y+boxHeight, b.x+boxWidth/2, b.y-3)
+			b := boxes[imported]
+			fmt.Fprintf(&arrows, `  <path class="%s" d="M%d %dL%d %d"/>`+"\n", class, a.x+boxWidth/2, a.y+a.height, b.x+boxWidth/2, b.y-3)
+		}
+		fmt.Fprintf(&drawn, `  <rect class="group" x="%d" y="%d" width="%d" height="%d" rx="5"/><text class="name" x="%d" y="%d">%s</text>`+"\n",
+			a.x, a.y, boxWidth, a.height, a.x+boxWidth/2, a.y+18, html.EscapeString(all[name].name))
+		for i, line := range a.lines {
+			fmt.Fprintf(&drawn, `  <text class="packages" x="%d" y="%d">%s</text>`+"\n", a.x+boxWidth/2, a.y+34+i*lineHeight, html.EscapeString(line))
 		}
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(imports)) {
-		name := pkg
-		for _, prefix := range []string{rooms[roomOf(pkg)] + "/", "cmd/"} {
-			name = strings.TrimPrefix(name, prefix)
-		}
-		fmt.Fprintf(&boxes, `  <rect class="package" x="%d" y="%d" width="%d" height="%d" rx="5"/><text x="%d" y="%d">%s</text>`+"\n",
-			at[pkg].x, at[pkg].y, boxWidth, boxHeight, at[pkg].x+boxWidth/2, at[pkg].y+boxHeight/2+4, html.EscapeString(name))
-	}
-	rooms, packages, _ := strings.Cut(boxes.String(), `  <rect class="package"`)
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui, 'DejaVu Sans', sans-serif" font-size="13" role="img">
-  <title>The packages of Toskose: each stands below all that import it</title>
+  <title>The packages of Toskose by subject: each subject stands below all that import it</title>
   <style>
-    .room { fill: #f8fafc; stroke: #cbd5e1 } .title { font-weight: 700; fill: #0f172a }
-    .package { fill: #fff; stroke: #64748b } .package + text { text-anchor: middle; fill: #0f172a }
+    .page { fill: #fff } .room { fill: #f8fafc; stroke: #cbd5e1 } .title { font-weight: 700; fill: #0f172a }
+    .group { fill: #fff; stroke: #64748b } .name { text-anchor: middle; font-weight: 600; fill: #0f172a } .packages { text-anchor: middle; font-size: 11px; fill: #475569 }
     path { fill: none; marker-end: url(#a) } .in { stroke: #64748b } .out { stroke: #2563eb; stroke-opacity: .45 }
+    @media (prefers-color-scheme: dark) {
+      .page { fill: #0d1117 } .room { fill: #161b22; stroke: #30363d } .title, .name { fill: #f0f6fc }
+      .group { fill: #0d1117; stroke: #8b949e } .packages { fill: #9ca3af } .in { stroke: #8b949e } .out { stroke: #58a6ff; stroke-opacity: .6 }
+    }
   </style>
   <defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6" markerHeight="6" orient="auto"><path d="M0 0 8 4 0 8z" style="fill:context-stroke;marker-end:none"/></marker></defs>
-  <rect width="%d" height="%d" fill="#fff"/>
-%s%s  <rect class="package"%s</svg>
-`, left, bottom+2*margin, left, bottom+2*margin,
-		strings.ReplaceAll(rooms, "BOTTOM", strconv.Itoa(bottom)), arrows.String(), packages)
+  <rect class="page" width="%d" height="%d"/>
+%s%s%s</svg>
+`, width, height, width, height, titles, arrows.String(), drawn.String())
 }
 
 func TestThePictureOfThePackagesIsThatOfTheCode(t *testing.T) {
@@ -214,8 +321,8 @@ func TestThePictureOfThePackagesIsThatOfTheCode(t *testing.T) {
 	const file = "../docs/packages.svg"
 	imports := imports(t)
 	for pkg := range imports {
-		if roomOf(pkg) < 0 {
-			t.Fatalf("the picture has no column for %s", pkg)
+		if groupOf(pkg).room < 0 {
+			t.Fatalf("the picture has no box for %s: add it to a group", pkg)
 		}
 	}
 	picture := drawPackages(imports)
