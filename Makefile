@@ -190,7 +190,7 @@ golden: ## rewrite the golden files
 pictures: ## take the pictures of the manager's page that the documentation shows, in a real browser
 	mkdir -p build/pictures
 	TOSKOSE_PICTURES=$(CURDIR)/build/pictures go test -count=1 -run 'TestThePage' ./e2e/web
-	cd build/pictures && cp topology.png pending.png component.png plan.png task.png ../../docs/pictures/
+	cd build/pictures && cp topology.png pending.png component.png plan.png task.png hold.png offline.png dark.png phone-topology.png phone-task.png ../../docs/pictures/
 	go run ./scripts/animate docs/pictures/recovery.gif build/pictures/recovery-*.png
 
 .PHONY: views

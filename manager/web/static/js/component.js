@@ -68,7 +68,7 @@ function troubles(c, reason) {
   ].filter(text => text !== reason);
   if (!all.length && !hold) return null;
   return h('ul', {class: 'troubles'}, all.map(t => h('li', {key: t}, t)),
-    hold && h('li', {key: 'hold', 'data-tone': 'warn'}, `On hold: ${hold.by || 'somebody'} ran ${hold.operation ? bare(hold.operation) : 'an operation'} against the goal${hold.at ? ' at ' + whenOf(hold.at) : ''}. `,
+    hold && h('li', {key: 'hold', 'data-tone': 'warn'}, `On hold: ${hold.by || 'an unknown user'} ran ${hold.operation ? bare(hold.operation) : 'an operation'} against the goal${hold.at ? ' at ' + whenOf(hold.at) : ''}. `,
       h('button', {disabled: !may('operator'), onClick: () => resume(c)}, 'Resume')));
 }
 
@@ -173,6 +173,6 @@ function executions(c) {
     const what = [h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', bare(named(x)) + partOf(x)];
     return h('li', {key: x.id, 'data-tone': OUTCOMES[x.outcome]},
       old ? h('span', null, what) : h('a', {href: '#/execution/' + encodeURIComponent(x.id)}, what),
-      h('span', {class: 'muted'}, `${x.outcome}, ${whenOf(x.started)}, ${x.by || 'somebody'}`));
+      h('span', {class: 'muted'}, `${x.outcome}, ${whenOf(x.started)}, ${x.by || 'unknown'}`));
   }))];
 }

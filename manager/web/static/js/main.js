@@ -52,7 +52,7 @@ function draw() {
     h('a', {class: 'skip', href: '#main', onClick: e => { e.preventDefault(); document.getElementById('main').focus(); }}, 'Skip to the content'),
     arrowheads(),
     head(at, shown),
-    state.connected ? null : h('p', {class: 'offline', role: 'alert', key: 'offline'}, 'No connection to the manager. What is shown is what it said last. This goes on by itself.'),
+    state.connected ? null : h('p', {class: 'offline', role: 'alert', key: 'offline'}, 'No connection to the manager. The page shows the last known state, and reconnects by itself.'),
     troubleBar(),
     h('div', {class: opened ? 'views with-panel' : side ? 'views with-side' : 'views'},
       h('main', {id: 'main', tabindex: '-1', key: 'main-' + (opened ? '' : at.view)}, body(at, shown)),
@@ -61,7 +61,7 @@ function draw() {
 }
 
 function notYet() {
-  const why = state.problem ? [h('p', {role: 'alert'}, state.problem), h('p', null, 'It is asked again every two seconds. If that stays so, see whether its container runs.')] : h('p', null, 'Reading the application …');
+  const why = state.problem ? [h('p', {role: 'alert'}, state.problem), h('p', null, 'The page tries again every two seconds. If this message remains, check whether the container of the manager is running.')] : h('p', null, 'Reading the application …');
   return h('main', {class: 'alone'}, h('div', {class: 'empty'}, h('h1', null, 'Toskose'), why));
 }
 

@@ -13,7 +13,7 @@ export function reasonOf(c) {
   if (hold) return 'on hold' + (hold.operation ? ' since ' + bare(hold.operation) : '') + (hold.by ? ' by ' + hold.by : '');
   if (!c.replicas.length) return 'no container';
   const [failed] = failedOf(c.name), silent = c.replicas.find(r => r.problem), failing = c.replicas.find(r => r.failing);
-  if (silent) return silent.problem;
+  if (silent) return c.replicas.length > 1 ? 'a container does not answer' : 'its container does not answer';
   if (failing) return 'not live: ' + failing.failing.why;
   if (c.reason) return plain(c.reason);
   if (failed) return obstacleText(failed);
