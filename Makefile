@@ -219,7 +219,7 @@ bench-manager: build ## the manager beside 1,000 units: start, memory, states, e
 	go run ./scripts/benchmanager
 
 .PHONY: bench-page
-bench-page: ## the manager's page in a real browser: first paint, an update, 500 components
+bench-page: ## the manager's page in a real browser: first paint, an update, 1,000 components
 	go test -count=1 -run '^$$' -bench ThePage -benchtime 1x ./e2e/web
 
 .PHONY: bench-packager
