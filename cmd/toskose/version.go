@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -56,8 +57,20 @@ func (b build) String() string {
 }
 
 func newVersion(env environment) *cobra.Command {
-	return &cobra.Command{
+	var form cli.Form
+	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version, the commit and the Go version", Args: cli.Args(0, 0),
-		Run: func(*cobra.Command, []string) { fmt.Fprintln(env.out, "toskose", built()) },
+		RunE: func(*cobra.Command, []string) error {
+			b := built()
+			answer := struct {
+				Version  string `json:"version"`
+				Commit   string `json:"commit,omitempty"`
+				Go       string `json:"go"`
+				Platform string `json:"platform"`
+			}{b.version, b.commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			return form.Show(env.out, answer, func(out io.Writer) { fmt.Fprintln(out, "toskose", b) })
+		},
 	}
+	form.Register(cmd)
+	return cmd
 }

@@ -45,6 +45,14 @@ func (f *Form) Register(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
+// RegisterForPrograms adds the flag to a command without a table.
+func (f *Form) RegisterForPrograms(cmd *cobra.Command) {
+	f.Register(cmd)
+	*f = FormJSON
+	flag := cmd.Flags().Lookup("output")
+	flag.Usage, flag.DefValue = "json or yaml", string(FormJSON)
+}
+
 // ForPrograms reports whether the output is for programs.
 func (f Form) ForPrograms() bool { return f == FormJSON || f == FormYAML }
 
@@ -56,6 +64,9 @@ func (f *Form) Show(out io.Writer, answer any, people func(io.Writer)) error {
 	case FormYAML:
 		return writeYAML(out, answer)
 	case FormTable, FormWide:
+		if people == nil { // there is no table
+			return WriteJSON(out, answer, "  ")
+		}
 		people(out)
 	}
 	return nil

@@ -142,9 +142,10 @@ func (k *keeper) remove() *cobra.Command {
 }
 
 func (k *keeper) show() *cobra.Command {
+	var form cli.Form
 	cmd := &cobra.Command{
 		Use:               "show [NAME]",
-		Short:             "Print a context as JSON (default: the one in use)",
+		Short:             "Print a context (default: the one in use)",
 		Example:           "  toskose context show thinking",
 		Args:              cli.Args(0, 1),
 		ValidArgsFunction: Completion(k.environ),
@@ -165,9 +166,10 @@ func (k *keeper) show() *cobra.Command {
 			}
 			current, _ := store.Current() // no current context is valid here
 			l.Current = current == name
-			return cli.WriteJSON(k.streams.Out, l, "  ")
+			return form.Show(k.streams.Out, l, nil)
 		},
 	}
+	form.RegisterForPrograms(cmd)
 	return cmd
 }
 

@@ -122,6 +122,9 @@ func TestContextsAreMadeListedAndRemoved(t *testing.T) {
 	if got := must(t, environ, "show"); !strings.Contains(got, `"name": "staging"`) || strings.Contains(got, "a-word") {
 		t.Errorf("it shows\n%s", got)
 	}
+	if got := must(t, environ, "show", "-o", "yaml"); !strings.Contains(got, "name: staging\n") {
+		t.Errorf("as YAML it shows\n%s", got)
+	}
 	must(t, environ, "rm", "staging")
 	if got := must(t, environ, "show"); !strings.Contains(got, `"name": "shop"`) {
 		t.Errorf("the only context is not used: %s", got)
