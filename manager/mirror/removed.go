@@ -50,8 +50,8 @@ func executionsOf(r *Replica) (n int) {
 	return n
 }
 
-// Recall adds replicas that were removed before this Mirror started, or that another manager saw. It skips those that it
-// knows or that exist.
+// Recall adds removed replicas that this Mirror has not seen: they were removed before it started, or only another manager has
+// seen them. Known and existing replicas are skipped.
 func (m *Mirror) Recall(replicas []*Replica) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

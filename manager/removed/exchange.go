@@ -37,7 +37,7 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Exchange keeps the removed containers that the mirror remembers and those that units store the same.
+// Exchange synchronises the removed containers of the mirror with the documents of the units.
 type Exchange struct {
 	opts     Options
 	revision wire.Revision // the highest one that a manager of this application wrote
@@ -67,7 +67,7 @@ func (e *Exchange) Run(ctx context.Context) {
 	}
 }
 
-// look reads the documents of new holders, and writes to those that lack a removed container.
+// look reads the documents of new holders, and writes to holders whose document lacks a removed container.
 func (e *Exchange) look(ctx context.Context) {
 	chosen := chooseHolders(e.opts.Snapshot())
 	for _, r := range chosen {
@@ -186,7 +186,7 @@ func (e *Exchange) write(ctx context.Context, r *mirror.Replica, text []byte, na
 	}
 }
 
-// forget drops what is known of replicas that are not holders.
+// forget drops the state of replicas that are no longer holders.
 func (e *Exchange) forget(chosen []*mirror.Replica) {
 	others := func(instance string) bool {
 		return !slices.ContainsFunc(chosen, func(r *mirror.Replica) bool { return r.Instance == instance })

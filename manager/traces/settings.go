@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// settings are the variables of the OpenTelemetry specification that concern the exporter. The SDK itself reads those of the
-// sampler, the batches, the limits of spans, and the resource.
+// settings are the variables of the OpenTelemetry specification for the exporter. The SDK itself reads the variables for
+// sampling, batches, limits of spans, and the resource.
 type settings struct {
 	endpoint string
 	headers  http.Header

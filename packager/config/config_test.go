@@ -244,7 +244,7 @@ toskose.yml:16:17: manager.goal: "down" is not one of none, up`,
 		"variables of the manager": {
 			"manager:\n  env: {OTEL_EXPORTER_OTLP_ENDPOINT: http://otel:4318, OTEL_EXPORTER_OTLP_HEADERS: a=b, SECRET_KEY_FILE: /x}\n",
 			`toskose.yml:2:56: manager.env.OTEL_EXPORTER_OTLP_HEADERS: headers are credentials, and manifests are not secret: send traces to a collector that needs none, and have it send them on
-toskose.yml:2:89: manager.env.SECRET_KEY_FILE: the manager has no such variable: only those of OpenTelemetry, OTEL_*, are set here`,
+toskose.yml:2:89: manager.env.SECRET_KEY_FILE: the manager has no such variable: only variables of OpenTelemetry (OTEL_*) are set here`,
 		},
 		"components that are elsewhere, or have nothing to be ready for": {
 			"nodes:\n  backend: {components: {web: {}, api: {readiness: later}}}\n  frontend:\n    components:\n      lint: {readiness: {tcp: 80}}\n      web: {readiness: {timeout: 5s}}\n" +

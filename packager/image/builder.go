@@ -50,8 +50,8 @@ func New(engine *client.Client, opts Options) (*Builder, error) {
 const maxParallel = 4
 
 // Build builds the images of a plan and pushes them if the options request it. With
-// Options.Contexts, it writes their build contexts instead. If the context ends meanwhile, the engine has the
-// images that it had before, and those that were pulled.
+// Options.Contexts, it writes their build contexts instead. If the context ends meanwhile, the engine keeps its
+// previous images and names, and the pulled images.
 func (b *Builder) Build(whole context.Context, plan *packager.Plan, archive fs.FS) error {
 	b.temp = &layer.Temp{In: b.opts.Temp}
 	defer b.temp.Remove()

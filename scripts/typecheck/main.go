@@ -65,7 +65,7 @@ func run(ctx context.Context, goos string, patterns []string) error {
 	return errors.Join(c.errs...)
 }
 
-// list returns the packages and all their dependencies, each after those that it imports.
+// list returns the packages and all their dependencies. Each package comes after its imports.
 func list(ctx context.Context, goos string, patterns []string) ([]listed, error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module"}, patterns...)...)
 	command.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
@@ -109,7 +109,7 @@ func (c *checker) check(p listed) error {
 			}
 		},
 	}
-	// The error is the first of those that Error has received.
+	// The error is also passed to Error.
 	c.checked[p.ImportPath], _ = config.Check(p.ImportPath, c.files, files, nil)
 	return nil
 }

@@ -78,7 +78,7 @@ func (e *Engine) removeSteps(ctx context.Context, by recorded) {
 }
 
 // made returns the images that builds made, each before the image that it is based on: new images without a name that the
-// engine reported or that are based on such an image. It omits those that another image is based on that stays.
+// engine reported, and images based on them. It omits images that a remaining image is based on.
 func (r recorded) made(found []image.Summary) []string {
 	known, children := map[string]bool{}, map[string][]image.Summary{}
 	for _, i := range found {

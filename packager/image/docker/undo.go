@@ -8,7 +8,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 )
 
-// changes are what this process has changed on an engine: it can be undone until it is final. The zero value is ready to use.
+// changes are the changes of this process on an engine, which can be undone until they are final. The zero value is ready to use.
 type changes struct {
 	mu sync.Mutex
 	recorded
@@ -63,8 +63,8 @@ func (e *Engine) removeReplaced(ctx context.Context, r replaced) {
 	}
 }
 
-// Undo gives all names back to the images that had them, and removes the images that have no name then, those of build
-// steps included. ctx may be done.
+// Undo gives all names back to their previous images, and removes the images that are left without a name, including the
+// images of build steps. ctx may be done.
 func (e *Engine) Undo(ctx context.Context) {
 	ctx, cancel := WithCleanup(ctx)
 	defer cancel()
