@@ -23,7 +23,7 @@ func TestThePage(t *testing.T) {
 	b := browser.Open(t, world.URL, 1280, nobody)
 	b.Expect("401 /api/v1/session")
 	b.SignIn("admin", "wrong")
-	b.Says(".refused", "do not fit")
+	b.Says(".refused", "Wrong user or password")
 	b.Named()
 	b.Picture("signin")
 	b.SignIn("admin", "pw")

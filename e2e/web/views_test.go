@@ -29,7 +29,7 @@ func TestEveryViewBeforeAnythingRan(t *testing.T) {
 	b.Look("nobody-answers")
 	b.Cut()
 	b.SignIn("admin", "wrong")
-	b.Says(".refused", "do not fit")
+	b.Says(".refused", "Wrong user or password")
 	b.Look("sign-in-refused")
 	b.ClickText("form.signin button", "Use a token instead")
 	b.Look("sign-in-token")

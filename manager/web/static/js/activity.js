@@ -31,7 +31,7 @@ function readAnew() {
 
 export function activity() {
   readAnew();
-  if (!past.executions) return h('div', {class: 'empty'}, h('h1', null, 'Activity'), h('p', null, past.problem || 'Reading what happened …'));
+  if (!past.executions) return h('div', {class: 'empty'}, h('h1', null, 'Activity'), h('p', null, past.problem || 'Reading the activity …'));
   const all = [...past.executions.map(x => ({at: x.started, x})), ...state.happened.map(e => ({at: e.time, e}))].sort((a, b) => new Date(b.at) - new Date(a.at));
   return h('div', {class: 'activity reading'},
     h('h1', null, 'Activity'),
@@ -107,7 +107,7 @@ export function execution(id) {
     h('h1', null, c ? h('a', {href: linkTo(c)}, x.component) : x.component, ' ', bare(named(x)) + partOf(x)),
     h('p', {class: 'lead', 'data-tone': OUTCOMES[x.outcome]}, h('i', {'aria-hidden': 'true'}, SIGNS[OUTCOMES[x.outcome]]), ' ', h('b', null, x.outcome),
       h('span', {class: 'muted'}, ` ${dayOf(x.started)}, ${timeOf(x.started)}${x.ended ? ', ' + took(x) : ''}${x.by ? ', by ' + x.by : ''}${x.part ? ', attempt ' + x.part.attempt : ''}`)),
-    x.inputs?.length > 0 && h('p', {class: 'muted'}, 'With values of its own for ' + x.inputs.join(', ')),
+    x.inputs?.length > 0 && h('p', {class: 'muted'}, 'With other values for ' + x.inputs.join(', ')),
     x.outcome === 'running' && h('button', {disabled: !may('operator'), onClick: () => cancel(x)}, 'Cancel'),
     x.runs.map(r => h('section', {key: r.replica, 'data-tone': OUTCOMES[r.outcome]},
       h('h2', null, r.replica, ' ', h('span', {class: 'muted'}, [r.outcome, r.exit_code !== undefined ? 'exit code ' + r.exit_code : r.signal, r.from && r.to && stateName(r.from) + ' → ' + stateName(r.to)].filter(Boolean).join(', '))),

@@ -75,7 +75,7 @@ function troubles(c, reason) {
 // some says of a few replicas what is wrong with them, and of how many others it is.
 function some(replicas, what) {
   const rest = replicas.length - FEW;
-  return [...replicas.slice(0, FEW).map(what), ...rest > 0 ? [rest === 1 ? 'So is one more replica.' : `So are ${rest} more replicas.`] : []];
+  return [...replicas.slice(0, FEW).map(what), ...rest > 0 ? [rest === 1 ? 'One more replica has the same problem.' : `${rest} more replicas have the same problem.`] : []];
 }
 
 // ahead is what the goal does here now, and what its plan has next.
@@ -118,7 +118,7 @@ function showHere(svg) {
 const says = s => [stateName(s.name), s.requires?.length && 'requires ' + s.requires.join(', '), s.offers?.length && 'offers ' + s.offers.join(', ')].filter(Boolean).join('\n');
 
 function replicas(c) {
-  if (!c.replicas.length) return h('p', {class: 'empty'}, 'There is no container. Making one is the orchestrator\'s affair.');
+  if (!c.replicas.length) return h('p', {class: 'empty'}, 'There is no container: the orchestrator has to start one.');
   const used = state.processes.get(c.name);
   const labels = new Map((state.nodes.get(c.node)?.replicas || []).map(r => [r.address, r]));
   return c.replicas.map(r => {
@@ -153,7 +153,7 @@ function log(c) {
   const of = c.node + '/' + c.name;
   if (!silent(c)) return h('div', {class: 'own-log', key: 'log-' + c.name}, lines({of: [of], tail: 100, name: 'panel'}));
   const kept = keptLines(of);
-  return h('div', {class: 'own-log old', key: 'old-log-' + c.name}, h('p', {class: 'muted'}, kept ? ended(c) : 'Its log was in its container. This page has read nothing of it before.'), kept);
+  return h('div', {class: 'own-log old', key: 'old-log-' + c.name}, h('p', {class: 'muted'}, kept ? ended(c) : 'The log was lost with the container.'), kept);
 }
 
 async function readPast(c) {

@@ -111,7 +111,7 @@ function editor(g) {
     h('div', {class: 'row'},
       h('button', {class: 'main', disabled: !allowed || !draft.touched || draft.asking || !draft.plan || !!draft.plan.problem, onClick: () => put(body())}, 'Set this goal'),
       draft.touched && h('button', {class: 'quiet', onClick: () => { draft.touched = false; draft.for = ''; changed(); }}, 'Discard')),
-    !allowed && h('p', {class: 'hint'}, `You are signed in as ${state.session.role}: operators may set a goal. The plan is shown to everybody.`));
+    !allowed && h('p', {class: 'hint'}, `You are signed in as ${state.session.role}: operators may set a goal. All users can see the plan.`));
 }
 
 const options = n => ['up', 'down', 'none', ...(state.drawing.protocols[n]?.states.map(s => s.name) || [])];
@@ -147,7 +147,7 @@ function plan() {
   if (p.problem) return h('p', {class: 'refused', key: 'plan'}, p.problem, ' ', h('button', {onClick: makePlan}, 'Plan again'));
   const levels = p.plan?.levels || [];
   return h('div', {class: 'plan', key: 'plan'},
-    h('h3', null, levels.length ? `The plan: ${p.plan.operations} ${p.plan.operations === 1 ? 'operation' : 'operations'}` : 'There is nothing to do for it now'),
+    h('h3', null, levels.length ? `The plan: ${p.plan.operations} ${p.plan.operations === 1 ? 'operation' : 'operations'}` : 'Nothing has to be done for this goal now'),
     levels.length > 0 && h('ol', null, levels.map((level, i) => h('li', {key: i}, h('span', {class: 'together'}, level.map(s => h('span', {key: s.id, class: 'step'}, h('b', null, s.component), ' ', bare(named(s)), h('span', {class: 'muted'}, ` → ${stateName(s.target)}`))))))),
     p.obstacles?.length > 0 && h('ul', {class: 'troubles'}, p.obstacles.map((o, i) => h('li', {key: i}, [o.component || o.node, plain(o.reason)].filter(Boolean).join(': ')))),
     p.notes?.length > 0 && h('ul', {class: 'troubles'}, p.notes.map((n, i) => h('li', {key: i, 'data-tone': 'warn'}, n))));

@@ -42,7 +42,7 @@ function begin(name, path, box, text, of) {
   readers.get(name)?.stop();
   const rows = document.createElement('div'), empty = document.createElement('p'), more = document.createElement('button');
   empty.className = 'empty';
-  empty.textContent = text ? 'No line has this text yet. Those that do appear here as they are written.' : 'Nothing was printed yet. Lines appear here as they are written.';
+  empty.textContent = text ? 'No line has this text yet. Matching lines appear here as they are written.' : 'Nothing was printed yet. Lines appear here as they are written.';
   more.className = 'more';
   more.hidden = true;
   box.append(empty, rows, more);

@@ -17,7 +17,7 @@ export function lastHour(name = '') {
     soon('series of ' + name, () => readSeries(name), 0);
   }
   const w = read.window, all = w && (name ? w.components?.find(c => c.name === name) : w.total);
-  if (!all || !(w.at?.length > 1)) return h('p', {class: 'muted'}, w ? 'The manager has just begun to record: see here in a minute.' : 'Reading …');
+  if (!all || !(w.at?.length > 1)) return h('p', {class: 'muted'}, w ? 'The manager has just started to record. The first values appear within a minute.' : 'Reading …');
   return memo('series', [w, name], () => h('div', {class: 'sparks'},
     spark('CPU', w.at, all.cpu_percent, percent), spark('Memory', w.at, all.memory_bytes, bytes), spark('Restarts', w.at, all.restarts, String),
     all.states && strip(name, w.at, all.states),

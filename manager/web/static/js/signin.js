@@ -9,7 +9,7 @@ export function signInForm() {
   const mode = byToken ? 'token' : 'password';
   return h('main', {class: 'alone'}, h('form', {class: 'signin', key: mode, onSubmit: submit, 'aria-label': byToken ? 'Sign in with a token' : 'Sign in'},
     h('h1', null, 'Toskose'),
-    state.ended && !refused && h('p', {class: 'ended', role: 'status'}, 'You were signed out: an hour has passed, or the user has changed.'),
+    state.ended && !refused && h('p', {class: 'ended', role: 'status'}, 'You were signed out: the session has expired, or the user was changed.'),
     byToken ?
       h('label', null, 'Token', h('input', {name: 'token', type: 'password', autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false', required: true, placeholder: 'toskose1.…', made: focus})) :
       [h('label', null, 'User', h('input', {name: 'user', autocomplete: 'username', text: 'admin', required: true, autocapitalize: 'none', spellcheck: 'false'})),
@@ -46,7 +46,7 @@ async function submit(e) {
     secret.value = '';
     secret.focus();
     refused = !(err instanceof Problem) || err.status !== 401 ? err.message :
-      byToken ? 'This token is not valid, or no longer: one lasts an hour.' : 'This user and password do not fit.';
+      byToken ? 'This token is not valid. Tokens expire after an hour.' : 'Wrong user or password.';
   }
   asking = false;
   changed();
