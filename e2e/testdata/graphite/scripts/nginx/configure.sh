@@ -10,6 +10,7 @@ http {
 	access_log off;
 	server {
 		listen 80;
+		location = /release { return 200 one; }
 		location / { proxy_pass http://$INPUT_UPSTREAM; }
 	}
 }
