@@ -249,7 +249,7 @@ var decisions = []struct {
 		replicas: []goal.Replica{on("backend", "b1", at("api", configured, slices.Repeat([]goal.Run{
 			start(failed, ended(time.Second)),
 		}, 16)...))},
-		obstacles: []string{"start failed (16th try)"},
+		obstacles: []string{"start failed (16th try or later)"},
 		wake:      2 * time.Second,
 	},
 	{
