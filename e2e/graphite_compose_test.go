@@ -46,7 +46,7 @@ func isMissing(t *testing.T, app *application) {
 	})
 	r := command(t, "", "toskose", "wait", "--timeout", "1s", "--dir", app.dir, "--manager", app.manager)
 	// redis and postgres run on; nginx must not run without gunicorn.
-	if !regexp.MustCompile("graphite: " + why.String()).MatchString(r.stderr) || !strings.Contains(r.stderr, " of 7 components ") || r.code != 1 {
+	if !regexp.MustCompile("graphite: "+why.String()).MatchString(r.stderr) || !strings.Contains(r.stderr, " of 7 components ") || r.code != 1 {
 		t.Errorf("wait does not name the container: %v", r)
 	}
 }

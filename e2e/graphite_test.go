@@ -44,7 +44,9 @@ func packageGraphite(t *testing.T, flags ...string) *application {
 func everythingIsUp(t *testing.T, app *application) {
 	t.Helper()
 	app.asks(t, "wait", "--timeout", patience)
-	var all struct{ Components []struct{ Name, State string } }
+	var all struct {
+		Components []struct{ Name, State string }
+	}
 	if err := json.Unmarshal([]byte(app.asks(t, "ps", "-o", "json")), &all); err != nil {
 		t.Fatal(err)
 	}
