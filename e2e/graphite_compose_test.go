@@ -17,24 +17,18 @@ func TestGraphiteByCompose(t *testing.T) {
 	app := packageGraphite(t)
 	app.target = byCompose
 	app.deploy(t)
-	for _, part := range []struct {
-		name string
-		tell func(*testing.T, *application)
-	}{
-		{"a metric that was sent is drawn", isServed},
-		{"a killed component is started again, and the reason is shown", aComponentIsKilled},
-		{"a component whose port is taken recovers when it is free, and the port is named until then", itsPortIsTaken},
+	tellStory(t, app, firstHalf)
+	if t.Failed() {
+		return
+	}
+	tellStory(t, app, []storyPart{
 		{"a killed container is named with the command that starts it", aContainerIsKilled},
 		{"a removed container is named with the command that creates it, and its history is kept", aContainerIsRemoved},
 		{"a backup is restored, and nothing stays on hold", aBackupIsRestored},
 		{"a release whose unit does not start is rolled back", aReleaseWithoutAUnit},
 		{"a release whose component does not start says why, and is rolled back by the command that it names", aReleaseThatDoesNotStart},
 		{"an upgrade is rolled back", anUpgradeIsRolledBack},
-	} {
-		if !t.Run(part.name, func(t *testing.T) { part.tell(t, app) }) {
-			return
-		}
-	}
+	})
 }
 
 // isMissing waits until ps and wait say that the container graphite does not run, with the commands that help.

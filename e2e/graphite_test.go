@@ -22,6 +22,28 @@ var graphitesComponents = map[string]string{
 	"postgres": "running", "redis": "running",
 }
 
+// storyPart is a part of what Graphite goes through. The later parts need the earlier ones.
+type storyPart struct {
+	name string
+	tell func(*testing.T, *application)
+}
+
+// firstHalf are the parts in which all containers run on.
+var firstHalf = []storyPart{
+	{"a metric that was sent is drawn", isServed},
+	{"a killed component is started again, and the reason is shown", aComponentIsKilled},
+	{"a component whose port is taken recovers when it is free, and the port is named until then", itsPortIsTaken},
+}
+
+func tellStory(t *testing.T, app *application, parts []storyPart) {
+	t.Helper()
+	for _, part := range parts {
+		if !t.Run(part.name, func(t *testing.T) { part.tell(t, app) }) {
+			return
+		}
+	}
+}
+
 // packageGraphite packages testdata/graphite with secrets of its own.
 func packageGraphite(t *testing.T, flags ...string) *application {
 	t.Helper()
