@@ -109,6 +109,13 @@ e2e: ## the whole path on a real engine, with Compose and on a one-node Swarm
 e2e-kubernetes: ## Thinking and Tasks on the cluster that kubectl is set to, by toskose's manifests and through kompose
 	go run ./scripts/gotest -tags kubernetes -count=1 -timeout 1h -run Kubernetes\|Kompose ./e2e
 
+# Its base images are made from Debian's packages. GRAPHITE_TAGS=graphite,kubernetes also runs the first half on the cluster
+# that kubectl is set to, to which TOSKOSE_LOAD brings the images as above.
+GRAPHITE_TAGS ?= graphite
+.PHONY: e2e-graphite
+e2e-graphite: ## Graphite, nginx, PostgreSQL and Redis on a real engine: killed, out of ports, restored, upgraded and rolled back
+	go run ./scripts/gotest -tags $(GRAPHITE_TAGS) -count=1 -timeout 1h -run Graphite ./e2e
+
 # scripts/podman.sh makes each Podman; root, Podman, aardvark-dns, newuidmap and slirp4netns are needed.
 .PHONY: e2e-podman
 e2e-podman: ## Thinking on a Podman of root, and on one of a user without rights
@@ -175,7 +182,7 @@ lint: ## golangci-lint, with the rules of .golangci.yml, and the count of phrase
 	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" "$$lint" run $(PACKAGES)
 	@go run ./scripts/prose -max 1.5
 	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
-	@for tags in chaos chaos,kubernetes podman swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
+	@for tags in chaos chaos,kubernetes graphite graphite,kubernetes podman swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
 
 .PHONY: fmt
 fmt: ## format all Go files

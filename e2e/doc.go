@@ -14,6 +14,9 @@
 // documents), and skew (the previous release). Only this module requires their libraries; go.work
 // joins it with the product's, so that commands at the top of the repository know both.
 //
+// The applications are Thinking, of examples, small ones for single questions, and Graphite,
+// whose tests have the build tag graphite, since its images are made of many packages.
+//
 // Those with the build tag chaos take engines, links and machines away, which
 // scripts/lab.sh makes for them.
 package e2e

@@ -237,7 +237,7 @@ func claimed(t *testing.T, namespace, claim string) {
 	if kubectl(t, "get", "storageclass", "-o", "name") != "" {
 		return
 	}
-	name := namespace + "-volume"
+	name := namespace + "-" + claim
 	manifest := filepath.Join(t.TempDir(), "volume.yaml")
 	text := fmt.Sprintf(`---
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi},

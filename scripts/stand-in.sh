@@ -6,11 +6,12 @@
 #   stand-in.sh IMAGE...            pulls each missing IMAGE, or builds a stand-in if it cannot be pulled
 #   stand-in.sh --remove IMAGE...   removes each IMAGE that is a stand-in, and no other images
 #
-# It supports python:3.11-slim, redis:7, debian:bookworm-slim and busybox:1.36, and supervisord:test, a Debian with
-# supervisor, nginx, PHP-FPM and cron for tests, which cannot be pulled. It does not need root: apt uses separate
-# folders below build/stand-ins, which cache packages and images. Maintainer scripts of packages are not run.
-# The stand-in for debian:bookworm-slim has Debian's essential packages, except those that install other
-# packages: no dpkg, no apt, no perl.
+# It supports python:3.11-slim, redis:7, nginx:1.22, postgres:15, debian:bookworm-slim and busybox:1.36, and two images for
+# tests, which cannot be pulled: supervisord:test, a Debian with supervisor, nginx, PHP-FPM and cron, and graphite:test, one
+# with Graphite and gunicorn. It does not need root: apt uses separate folders below build/stand-ins, which cache packages
+# and images. Maintainer scripts of packages are not run. The stand-in for debian:bookworm-slim has Debian's essential
+# packages, except those that install other packages: no dpkg, no apt, no perl. The one for postgres:15 cannot compile
+# queries: run it with jit=off.
 set -euo pipefail
 
 label=io.toskose.stand-in
@@ -23,7 +24,7 @@ die() {
 	exit 1
 }
 usage() {
-	sed -n '2,13s/^# \{0,1\}//p' "$0"
+	sed -n '2,14s/^# \{0,1\}//p' "$0"
 	exit 2
 }
 
@@ -33,16 +34,19 @@ is_stand_in() { [ "$(docker image inspect -f "{{index .Config.Labels \"$label\"}
 # The packages of every stand-in based on Debian, on which scripts rely.
 base=(base-files base-passwd bash coreutils dash debianutils findutils grep gzip hostname libc-bin mawk sed tar util-linux)
 
-# Only maintainer scripts, which are not run, need these packages.
-unneeded='^(adduser|debconf|dpkg|init-system-helpers|lib(file|number|text)-.*perl|libperl5.*|libgdbm.*|libpam-modules.*|libsem.*|libsepol.*|lsb-base|passwd|perl.*|sysvinit-utils|usrmerge)_'
+# Only maintainer scripts, which are not run, PostgreSQL's wrappers in Perl and its compiler of queries need these packages.
+unneeded='^(adduser|debconf|dpkg|init-system-helpers|lib(file|ipc|json|number|text)-.*perl|libllvm.*|libperl5.*|libgdbm.*|libpam-modules.*|libsem.*|libsepol.*|libz3-.*|lsb-base|passwd|perl.*|postgresql(-client)?-common|ssl-cert|sysvinit-utils|usrmerge)_'
 
 packages() {
 	case $1 in
 	python:3.11-slim) echo "${base[*]} python3-minimal libpython3-stdlib" ;;
 	redis:7) echo "${base[*]} redis-server" ;;
+	nginx:1.22) echo "${base[*]} nginx-light" ;;
+	postgres:15) echo "${base[*]} postgresql-15" ;;
 	debian:bookworm-slim) echo "${base[*]} bsdutils diffutils login ncurses-base ncurses-bin" ;;
 	busybox:1.36) echo busybox-static ;;
 	supervisord:test) echo "${base[*]} supervisor nginx-light php-fpm cron procps" ;;
+	graphite:test) echo "${base[*]} graphite-web graphite-carbon gunicorn python3-psycopg2" ;;
 	*) die "$1 has no stand-in; get it with \"docker pull $1\", or \"docker load\" from a machine that has it" ;;
 	esac
 }
@@ -54,7 +58,10 @@ changes() { # Prints the configuration of the public image, one Dockerfile instr
 	python:3.11-slim) printf '%s\n' 'ENV LANG=C.UTF-8' 'CMD ["python3"]' ;;
 	redis:7) printf '%s\n' 'WORKDIR /data' 'VOLUME /data' 'EXPOSE 6379' \
 		'CMD ["redis-server", "--bind", "0.0.0.0", "--protected-mode", "no", "--dir", "/data"]' ;;
-	debian:bookworm-slim) echo 'CMD ["bash"]' ;;
+	nginx:1.22) printf '%s\n' 'EXPOSE 80' 'CMD ["nginx", "-g", "daemon off;"]' ;;
+	postgres:15) printf '%s\n' 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/15/bin' \
+		'ENV PGDATA=/var/lib/postgresql/data' 'VOLUME /var/lib/postgresql/data' 'EXPOSE 5432' 'CMD ["postgres"]' ;;
+	debian:bookworm-slim | graphite:test) echo 'CMD ["bash"]' ;;
 	busybox:1.36) echo 'CMD ["sh"]' ;;
 	supervisord:test) echo 'CMD ["supervisord", "-n"]' ;;
 	esac
@@ -79,6 +86,11 @@ finish() { # Creates the files that maintainer scripts and the build of the publ
 		ln -sf /usr/bin/python3 "$root/usr/local/bin/python"
 		;;
 	redis:7) mkdir -p "$root/data" ;;
+	postgres:15)
+		echo 'postgres:x:999:999::/var/lib/postgresql:/bin/bash' >>"$root/etc/passwd"
+		echo 'postgres:x:999:' >>"$root/etc/group"
+		mkdir -p "$root/var/lib/postgresql/data"
+		;;
 	esac
 }
 

@@ -74,6 +74,20 @@ func TestAStandInIsTriedOnlyWhereThePullFailed(t *testing.T) {
 	}
 }
 
+// TestAStandInIsKnownForEachImageOfTheTests: what is known gets as far as apt-get, which fails here.
+func TestAStandInIsKnownForEachImageOfTheTests(t *testing.T) {
+	t.Parallel()
+	for image, known := range map[string]bool{
+		"python:3.11-slim": true, "redis:7": true, "nginx:1.22": true, "postgres:15": true, "debian:bookworm-slim": true, "busybox:1.36": true,
+		"supervisord:test": true, "graphite:test": true, "postgres:14": false,
+	} {
+		_, stderr, err := standIn(t, "", "", image)
+		if err == nil || strings.Contains(stderr, image+" has no stand-in") == known {
+			t.Errorf("%s: %v\n%s", image, err, stderr)
+		}
+	}
+}
+
 func TestAnImageThatIsNoStandInIsNotRemoved(t *testing.T) {
 	t.Parallel()
 	asked, stderr, err := standIn(t, "redis:7", "", "--remove", "redis:7")

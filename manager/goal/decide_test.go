@@ -249,7 +249,7 @@ var decisions = []struct {
 		replicas: []goal.Replica{on("backend", "b1", at("api", configured, slices.Repeat([]goal.Run{
 			start(failed, ended(time.Second)),
 		}, 16)...))},
-		obstacles: []string{"start failed (16th try)"},
+		obstacles: []string{"start failed (16th try or later)"},
 		wake:      2 * time.Second,
 	},
 	{
@@ -646,7 +646,7 @@ var decisions = []struct {
 		name:      "what cannot be heard offers nothing",
 		states:    map[string]string{"gui": goal.Up},
 		replicas:  []goal.Replica{away(on("backend", "b1", at("api", running)), "its unit does not answer", true), on("frontend", "f1", at("gui", configured))},
-		obstacles: []string{"its unit does not answer", "no plan is possible while b1 cannot be operated"},
+		obstacles: []string{"its unit does not answer", "no plan is possible while backend cannot be operated"},
 	},
 	{
 		name:      "a container that does not run is waited for",

@@ -1,6 +1,7 @@
 package goal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,8 @@ func (t *decider) whyBlocked(err error) (reason string, final bool) {
 	return oneLine(err), len(without) == 0
 }
 
-// inoperable returns the sorted names of the containers without a replica, and of the replicas that cannot be operated.
+// inoperable returns the sorted names of the containers without a replica, and of the replicas that cannot be operated: by
+// their container if it has no other.
 func (t *decider) inoperable() []string {
 	names := slices.Clone(t.s.Missing)
 	for node := range t.hosted {
@@ -104,7 +106,7 @@ func (t *decider) inoperable() []string {
 	}
 	for i := range t.s.Replicas {
 		if r := &t.s.Replicas[i]; r.Problem != "" {
-			names = append(names, r.Name)
+			names = append(names, cmp.Or(t.replicaName(r), r.Node))
 		}
 	}
 	slices.Sort(names)

@@ -81,7 +81,7 @@ func Failure(x *wire.Execution, times int) string {
 	if x.Part != nil {
 		text = fmt.Sprintf("index %d", x.Part.Index)
 	}
-	return text + " failed" + nth(times, "try") + cause(x) + lastLine(x.Last)
+	return text + " failed" + try(times) + cause(x) + lastLine(x.Last)
 }
 
 // Death describes an unexpected end of processes.
@@ -119,6 +119,14 @@ func nth(n int, what string) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%s %s)", Ordinal(n), what)
+}
+
+// try counts the tries that journals keep.
+func try(n int) string {
+	if n >= wire.MaxAttempts {
+		return fmt.Sprintf(" (%s try or later)", Ordinal(wire.MaxAttempts))
+	}
+	return nth(n, "try")
 }
 
 // Ordinal returns 1st, 2nd, 3rd, 4th …

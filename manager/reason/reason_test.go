@@ -1,6 +1,7 @@
 package reason_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ func TestOneSentenceSaysWhyAComponentFailed(t *testing.T) {
 		"configure failed with exit code 3":                               {Recent: []wire.Execution{failed("configure", code(3))}},
 		"configure failed by SIGSEGV":                                     {Recent: []wire.Execution{failed("configure", wire.Exit{Signal: "SIGSEGV"})}},
 		"configure failed (3rd try) with exit code 3":                     {Recent: []wire.Execution{failed("configure", code(3)), failed("configure", code(3)), failed("configure", code(3))}},
+		"start failed (16th try or later) with exit code 3":               {Recent: slices.Repeat([]wire.Execution{failed("start", code(3))}, 17)},
+		`ended unexpectedly (30th time) by SIGKILL; last line: "serving"`: {Recent: []wire.Execution{died}, Death: died.Death, Restarts: 29},
 		`ended unexpectedly by SIGKILL; last line: "serving"`:             {Recent: []wire.Execution{died}, Death: died.Death},
 		`ended unexpectedly (3rd time) by SIGKILL; last line: "serving"`:  {Recent: []wire.Execution{died}, Death: died.Death, Restarts: 2},
 		"ended unexpectedly":                                              {Recent: []wire.Execution{old}},

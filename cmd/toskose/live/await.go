@@ -43,7 +43,53 @@ func AwaitGoal(ctx context.Context, c *client.Client, timeout time.Duration, say
 	case !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, client.ErrNoAnswer):
 		return err
 	}
+	for _, line := range underway(ctx, c, g) {
+		lines = append(lines, "\n"+line)
+	}
 	return fmt.Errorf("the goal is not reached after %s: %d of %d components have reached it%s", timeout, g.Reached, g.Wanted, strings.Join(lines, ""))
+}
+
+// reasonsTimeout is how long the manager may take to return the reasons of earlier failures.
+const reasonsTimeout = 5 * time.Second
+
+// underway describes the running operations of a goal. Their components are not among the obstacles, so it adds why they
+// failed before.
+func underway(ctx context.Context, c *client.Client, g client.Goal) (lines []string) {
+	if len(g.Underway) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reasonsTimeout)
+	defer cancel()
+	reasons := map[[2]string]string{} // by component and instance
+	if app, err := c.App(ctx); err == nil {
+		for _, of := range app.Components {
+			for _, r := range of.Replicas {
+				reasons[[2]string{of.Name, r.Instance}] = r.Reason
+			}
+		}
+	}
+	for i, line := range running(g) {
+		if reason := reasons[[2]string{g.Underway[i].Component, g.Underway[i].Instance}]; reason != "" {
+			line += "; before: " + reason
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// running describes the running operations of a goal. It names the instance only if an operation runs on several.
+func running(g client.Goal) []string {
+	lines, times := make([]string, len(g.Underway)), map[string]int{}
+	for i, s := range g.Underway {
+		lines[i] = s.Component + ":" + operationOf(s.Operation.Interface, s.Operation.Name, s.Part)
+		times[lines[i]]++
+	}
+	for i, operation := range lines {
+		if lines[i] += " is running"; times[operation] > 1 {
+			lines[i] += " on " + g.Underway[i].Instance
+		}
+	}
+	return lines
 }
 
 // help returns the commands that help with an obstacle; it may be empty.

@@ -191,8 +191,8 @@ func printGoal(w io.Writer, g client.Goal) {
 	if len(g.Settling) > 0 {
 		fmt.Fprintf(w, "  started too recently to count as stable: %s\n", strings.Join(g.Settling, ", "))
 	}
-	for _, s := range g.Underway {
-		fmt.Fprintf(w, "  %s:%s is running on %s\n", s.Component, operationOf(s.Operation.Interface, s.Operation.Name, s.Part), s.Instance)
+	for _, line := range running(g) {
+		fmt.Fprintf(w, "  %s\n", visible.Text(line))
 	}
 	for _, o := range g.Obstacles {
 		fmt.Fprintf(w, "  %s\n", visible.Text(o.String()+help(o)))

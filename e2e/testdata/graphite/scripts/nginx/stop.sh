@@ -1,0 +1,2 @@
+#!/bin/sh
+nginx -c /etc/nginx/graphite.conf -s quit

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec graphite-manage migrate --run-syncdb --noinput
