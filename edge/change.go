@@ -171,6 +171,20 @@ func Trust(d Document, digest string) (Change, error) {
 	return next.changed()
 }
 
+// WithNewToken returns the change with a new token for all machines of the document before it.
+func (c Change) WithNewToken(before Document) Change {
+	c.DrawToken = true
+	var kept Document
+	for _, n := range before.Nodes {
+		if m, ok := c.Document.Node(n.Name); ok {
+			kept.Nodes = append(kept.Nodes, m)
+		}
+	}
+	kept.Seed = c.Document.Seed
+	c.Steps = append(kept.rotation(""), c.Steps...)
+	return c
+}
+
 // joinStep returns how a machine joins for the first time.
 func (d Document) joinStep(n Node) Step {
 	return Step{Machine: n.Name, Commands: []string{fmt.Sprintf("%s --start 'systemctl enable --now %s'", rejoin(n), service(n.Role == Agent))}}
@@ -192,19 +206,26 @@ func LeaveCommands(name string) []string {
 	}
 }
 
-// afterLeaving returns the steps after a machine has left: the remaining ones replace the token and restart one by one, the seed first;
-// then a new machine joins.
-func (d Document) afterLeaving(left string, keepToken bool, joining string) []Step {
-	steps := []Step{{Commands: LeaveCommands(left)}, {Machine: left, Commands: []string{"toskose cluster leave"}}}
+// rotation returns how the machines replace the token: the seed first, then the others one by one. joining is a machine that has not joined yet.
+func (d Document) rotation(joining string) []Step {
+	var steps []Step
 	for _, n := range d.seedFirst() {
-		switch {
-		case n.Name == joining:
-		case keepToken:
-		case n.Name == d.Seed:
+		switch n.Name {
+		case joining:
+		case d.Seed:
 			steps = append(steps, Step{Machine: n.Name, Commands: []string{rejoin(n), RotateCommand, restart(n)}})
 		default:
 			steps = append(steps, Step{Machine: n.Name, Commands: []string{rejoin(n), restart(n)}})
 		}
+	}
+	return steps
+}
+
+// afterLeaving returns the steps after a machine has left: the remaining ones replace the token, and a new machine joins.
+func (d Document) afterLeaving(left string, keepToken bool, joining string) []Step {
+	steps := []Step{{Commands: LeaveCommands(left)}, {Machine: left, Commands: []string{"toskose cluster leave"}}}
+	if !keepToken {
+		steps = append(steps, d.rotation(joining)...)
 	}
 	if n, ok := d.Node(joining); ok {
 		steps = append(steps, d.joinStep(n))

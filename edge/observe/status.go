@@ -214,21 +214,27 @@ func (c Cluster) measure(ctx context.Context, all []Machine) [][]podMeasured {
 			continue
 		}
 		group.Go(func() error {
-			s, err := c.summary(ctx, m.Name)
-			if err != nil {
-				m.Problem = err.Error()
-				return nil
-			}
-			usage, containers := s.Node.usage(), 0
-			for _, p := range s.Pods {
-				containers += len(p.Containers)
-			}
-			m.Usage, m.Containers, pods[i] = &usage, &containers, s.Pods
+			pods[i] = c.measureOne(ctx, m)
 			return nil
 		})
 	}
 	_ = group.Wait() // none returns an error
 	return pods
+}
+
+// measureOne reads the kubelet of a machine, and returns its pods. A kubelet that does not respond is a problem of the machine.
+func (c Cluster) measureOne(ctx context.Context, m *Machine) []podMeasured {
+	s, err := c.summary(ctx, m.Name)
+	if err != nil {
+		m.Problem = err.Error()
+		return nil
+	}
+	usage, containers := s.Node.usage(), 0
+	for _, p := range s.Pods {
+		containers += len(p.Containers)
+	}
+	m.Usage, m.Containers = &usage, &containers
+	return s.Pods
 }
 
 // summary reads the statistics of a kubelet through the API server.

@@ -17,7 +17,7 @@ func Kubectl(t *testing.T, script string, files map[string]string) (dir string) 
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\ncd "+dir+"\n"+script), 0o700); err != nil { //nolint:gosec // it has to be executable
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\ncd "+dir+"\n"+script), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
