@@ -83,7 +83,7 @@ var rooms = []string{"packager", "tosca", "spec", "manager", "unit"}
 func roomOf(pkg string) int {
 	top, rest, _ := strings.Cut(pkg, "/")
 	switch {
-	case pkg == "cmd/toskose" || strings.HasPrefix(pkg, "cmd/toskose/") || top == "templates" || top == "graph":
+	case pkg == "cmd/toskose" || strings.HasPrefix(pkg, "cmd/toskose/") || top == "templates" || top == "graph" || top == "edge":
 		top = "packager"
 	case top == "internal": // shared by the manager and the packager, and drawn below them
 		top = "unit"

@@ -208,7 +208,7 @@ func (d *Decoder) Pairs(n *yaml.Node, path string, f func(key, value *yaml.Node)
 func (d *Decoder) fields(n *yaml.Node, v reflect.Value, path string) {
 	known := map[string]int{}
 	for i := range v.NumField() {
-		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name != "-" {
+		if name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); name != "-" && v.Type().Field(i).IsExported() {
 			known[name] = i
 		}
 	}
