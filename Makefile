@@ -122,9 +122,9 @@ e2e-podman: ## Thinking on a Podman of root, and on one of a user without rights
 e2e-swarm: ## Thinking over the nodes of DOCKER_HOST's swarm, pulled from each registry of TOSKOSE_REGISTRIES
 	go run ./scripts/gotest -tags swarm -count=1 -timeout 30m -run SeveralNodes ./e2e
 
-# TOSKOSE_MACHINES is a command: `up 3`, `on NUMBER COMMAND`, `cut`, `mend`, `kill` and `start` of a lab's machines, on whose
-# kubelets the tests start clusters of their own. etcd, kube-apiserver, kube-controller-manager, kubelet and kubectl are in PATH,
-# or in TOSKOSE_MACHINES_PATH. Root, and Debian's etcd and CNI plugins are needed.
+# TOSKOSE_MACHINES is a command that makes a Kubernetes of several machines on this one, each with a containerd: `up 3`, `down`, `env`,
+# which prints a line that sets PATH, and `on NUMBER COMMAND`. scripts/machines.sh stops the kubelets, and makes them machines for clusters of
+# their own. Root, etcd and Debian's CNI plugins are needed.
 CLUSTERS := go run ./scripts/gotest -tags clusters -count=1 -timeout 1h
 .PHONY: e2e-clusters
 e2e-clusters: ## three machines of a lab form a cluster from their files alone; it grows, breaks and is repaired (root)
