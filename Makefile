@@ -128,7 +128,7 @@ e2e-swarm: ## Thinking over the nodes of DOCKER_HOST's swarm, pulled from each r
 CLUSTERS := go run ./scripts/gotest -tags clusters -count=1 -timeout 1h
 .PHONY: e2e-clusters
 e2e-clusters: ## three machines of a lab form a cluster from their files alone; it grows, breaks and is repaired (root)
-	$(CLUSTERS) -run OnMachines ./e2e
+	$(CLUSTERS) -run ClustersOnMachines ./e2e
 
 .PHONY: bench-clusters
 bench-clusters: ## folders of 200 clusters; with TOSKOSE_MACHINES, the time from join to Ready, too

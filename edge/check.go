@@ -123,7 +123,7 @@ func (d Document) checkSeed(fs *findings) {
 	}
 }
 
-// maxServers is the maximum number of members of etcd, each of which slows it down.
+// maxServers is the maximum number of members of etcd. Every member slows etcd down.
 const maxServers = 7
 
 // err returns the problems of a document that was made, not read, as one error.

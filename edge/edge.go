@@ -34,7 +34,7 @@ type Document struct {
 	source *yaml.Node // the document that was parsed: its comments and styles are kept
 }
 
-// Role is what a machine does in the cluster.
+// Role is the role of a machine in the cluster.
 type Role string
 
 // The roles.

@@ -110,7 +110,7 @@ func shifted(p netip.Prefix, n int) (netip.Prefix, bool) {
 	return netip.PrefixFrom(plus(p.Addr(), uint32(n)<<8), p.Bits()), true
 }
 
-// networksOf returns the networks of a machine: those that one of its applications uses.
+// networksOf returns the networks that applications of a machine use.
 func (d Document) networksOf(m Node) []NodeNetwork {
 	all := []NodeNetwork{}
 	for _, n := range d.Networks {

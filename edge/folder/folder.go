@@ -153,7 +153,7 @@ func Create(dir string, d edge.Document, random io.Reader) (err error) {
 	return os.Rename(made, dir)
 }
 
-// Result says what a change of a folder wrote.
+// Result lists the files that a change has written.
 type Result struct {
 	Written []string // names of files, from the folder
 	Removed []string

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/edge"
 )
 
-// Paths of the files that join makes, beside those of k3s.
+// Paths of the files that join makes. Package edge has the paths of k3s.
 const (
 	recordFile = "/var/lib/toskose/cluster/joined.json"
 	unitFile   = "/etc/systemd/system/toskose-cluster.service"
@@ -43,7 +43,7 @@ type plan struct {
 // address is the machine's address in the cluster.
 func (p plan) address() bound { return bound{p.next.File.Cluster.Interface, p.next.File.Address()} }
 
-// names returns what the plan changes.
+// names returns the files and addresses that the plan changes.
 func (p plan) names() []string {
 	var all []string
 	for _, f := range p.changes {
@@ -185,7 +185,7 @@ func (o Options) compare(f file) (same, exists bool, err error) {
 	return info.Mode().IsRegular() && info.Mode().Perm() == f.mode && bytes.Equal(data, f.data), true, nil
 }
 
-// apply changes the machine, and undoes what it has changed if a step fails.
+// apply changes the machine, and undoes its changes if a step fails.
 func (o Options) apply(ctx context.Context, p plan, before record) (done record, err error) {
 	var undo []func() error
 	defer func() {

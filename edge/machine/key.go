@@ -64,7 +64,7 @@ func publicKey(path string, data []byte) (string, error) {
 	return "", fmt.Errorf("%s has the key of a plugin without a comment such as `# public key: age1…`: its plugin prints the public key", path)
 }
 
-// identities reads the lines of a file with private keys: age's own, or those of plugins.
+// identities reads a file with private keys of age or of its plugins.
 func identities(data []byte) ([]age.Identity, error) {
 	var all []age.Identity
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -123,7 +123,7 @@ func (o Options) decrypt(f edge.NodeFile) (string, error) {
 		return "", fmt.Errorf("cannot decrypt the token for %q: %w", f.Name, err)
 	}
 	if !tokenForm.Match(text) {
-		return "", fmt.Errorf("what is encrypted for %q is not a token", f.Name)
+		return "", fmt.Errorf("the text encrypted for %q is not a token", f.Name)
 	}
 	return string(text), nil
 }

@@ -46,7 +46,7 @@ type Options struct {
 // DefaultKey is the path of a machine's key.
 const DefaultKey = "/etc/toskose/cluster.key"
 
-// Result says what a join has done.
+// Result is the result of a join.
 type Result struct {
 	Changed []string // files and addresses
 	Current bool     // k3s runs with this configuration

@@ -323,7 +323,7 @@ func TestAJoinIsRefused(t *testing.T) {
 			if err := writeFile(b.path(recordFile), []byte("{"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "edge-b", "cannot read what this machine has joined with"},
+		}, "edge-b", "cannot read the record of the last join"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

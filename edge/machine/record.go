@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/edge"
 )
 
-// record says what the machine has joined with. It is written before a change and after it.
+// record is the configuration that the machine has joined with. It is written before a change and after it.
 type record struct {
 	Applied *state   `json:"applied,omitempty"`
 	Pending *state   `json:"pending,omitempty"` // a change that was begun
@@ -52,7 +52,7 @@ func (o Options) readRecord() (record, error) {
 		err = json.Unmarshal(data, &rec)
 	}
 	if err != nil {
-		return record{}, fmt.Errorf("cannot read what this machine has joined with: %w", err)
+		return record{}, fmt.Errorf("cannot read the record of the last join: %w", err)
 	}
 	return rec, nil
 }
@@ -63,7 +63,7 @@ func (o Options) writeRecord(rec record) error {
 		return err
 	}
 	if err := writeFile(o.path(recordFile), append(data, '\n'), 0o600); err != nil {
-		return fmt.Errorf("cannot record what this machine has joined with: %w", err)
+		return fmt.Errorf("cannot write the record of this join: %w", err)
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (rec record) paths() []string {
 	return slices.Compact(all)
 }
 
-// pending returns the record of a change that begins. It keeps what an interrupted change may have made.
+// pending returns the record of a change that begins. It keeps the paths and addresses of an interrupted change.
 func (rec record) pending(next state, folders []string) record {
 	next.Paths, next.Addresses = slices.Clone(next.Paths), slices.Clone(next.Addresses)
 	if rec.Pending != nil {

@@ -66,7 +66,7 @@ func (c Cluster) alive(ctx context.Context) error {
 	return err
 }
 
-// refused reports whether an API server has answered that the caller may not know. It is kubectl's text; there is no code for it.
+// refused reports whether an API server has denied access. kubectl has no exit code for that, only a text.
 func refused(err error) bool {
 	var failed *command.Error
 	return errors.As(err, &failed) && (strings.Contains(failed.Output, "(Forbidden)") || strings.Contains(failed.Output, "(Unauthorized)"))

@@ -36,7 +36,7 @@ type Status struct {
 	Problem      string        `json:"problem,omitempty"` // why the machines are DOWN
 }
 
-// Machine is the state of a machine. CPU and memory are those of the whole machine.
+// Machine is the state of a machine. Its usage includes everything that runs on it.
 type Machine struct {
 	Name       string     `json:"name"`
 	Role       edge.Role  `json:"role,omitempty"`
@@ -48,7 +48,7 @@ type Machine struct {
 	Problem    string     `json:"problem,omitempty"` // why the kubelet was not read
 }
 
-// Usage is what the kubelets report.
+// Usage is the use of resources, as kubelets report it.
 type Usage struct {
 	CPU    uint64 `json:"cpu_nanocores"`
 	Memory uint64 `json:"memory_bytes"` // working set

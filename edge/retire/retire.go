@@ -103,7 +103,7 @@ func majority(d edge.Document, name string, ready map[string]bool) error {
 	if len(respond) > remaining/2 {
 		return nil
 	}
-	return fmt.Errorf("%d of the %d servers that remain without %q respond (%s): that is no majority, and the cluster would stop", len(respond), remaining, name, strings.Join(respond, ", "))
+	return fmt.Errorf("%d of the %d servers that remain without %q respond (%s), which is not a majority: the cluster would stop", len(respond), remaining, name, strings.Join(respond, ", "))
 }
 
 // pod is the part of a pod that is used.

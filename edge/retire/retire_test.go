@@ -65,7 +65,7 @@ func TestTheServersThatRemainMustBeAMajority(t *testing.T) {
 	for name, tt := range map[string]struct{ nodes, leaves, want string }{
 		"all respond":                {"edge-a edge-b edge-c edge-x", "edge-c", ""},
 		"the broken one leaves":      {"edge-a edge-b edge-c- edge-x", "edge-c", ""},
-		"another one is broken":      {"edge-a edge-b- edge-c edge-x", "edge-c", `1 of the 2 servers that remain without "edge-c" respond (edge-a): that is no majority`},
+		"another one is broken":      {"edge-a edge-b- edge-c edge-x", "edge-c", `1 of the 2 servers that remain without "edge-c" respond (edge-a), which is not a majority`},
 		"an agent leaves":            {"edge-a edge-b- edge-c- edge-x", "edge-x", ""},
 		"one has not joined":         {"edge-a edge-c edge-x", "edge-c", ""},
 		"nothing would remain":       {"edge-c", "edge-c", "0 of the 0 servers that remain"},

@@ -40,7 +40,7 @@ type NodeDecoder interface {
 	DecodeNode(d *Decoder, n *yaml.Node, path string)
 }
 
-// WordSetter is a struct instead of which a document may have a word. SetWord reports whether the word is allowed.
+// WordSetter is a struct that a document may replace by a word. SetWord reports whether the word is allowed.
 type WordSetter interface{ SetWord(word string) bool }
 
 // Report reports a problem at a position.

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// bootstrap is what a machine gets that joins.
+// bootstrap is the response to a machine that joins.
 type bootstrap struct {
 	Files map[string][]byte `json:"files"` // in tlsDir
 	Etcd  string            `json:"etcd"`  // --initial-cluster; servers only

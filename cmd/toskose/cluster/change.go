@@ -83,7 +83,7 @@ func (s *session) next(c edge.Change) {
 	}
 }
 
-// preview prints what a change would do.
+// preview prints the effects of a change.
 func (s *session) preview(f *folder.Folder, c edge.Change, online bool) error {
 	r, err := f.Preview(c, s.random)
 	if err != nil {

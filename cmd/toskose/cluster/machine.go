@@ -142,7 +142,7 @@ func (s *session) run(ctx context.Context, line string) error {
 	return nil
 }
 
-// joined prints what a join has done, and what is left to do.
+// joined prints the result of a join, and the remaining steps.
 func (s *session) joined(f edge.NodeFile, r machine.Result) {
 	if len(r.Changed) == 0 {
 		s.say("%s has joined %s with revision %d: nothing to change", f.Name, f.Cluster.Name, f.Revision)
