@@ -51,9 +51,9 @@ func run(ctx context.Context, args []string) error {
 	case "run server", "run agent":
 		return serve(ctx, args[1] == "agent")
 	case "stop":
-		return stopAll()
+		return stopAll(ctx)
 	case "wipe":
-		if err := stopAll(); err != nil {
+		if err := stopAll(ctx); err != nil {
 			return err
 		}
 		return errors.Join(os.RemoveAll(stateDir), os.RemoveAll(kubeconfig), os.RemoveAll("/var/lib/kubelet/pki"))
@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string) error {
 
 // start starts this program again in the background, and waits until it is ready.
 func start(ctx context.Context, role string) error {
-	if err := stopAll(); err != nil {
+	if err := stopAll(ctx); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(logDir, 0o750); err != nil {
@@ -128,7 +128,7 @@ func await(ctx context.Context, what string, attempt func() error) error {
 }
 
 // stopAll stops what start has started. Its processes end with it.
-func stopAll() error {
+func stopAll(ctx context.Context) error {
 	data, err := os.ReadFile(pidFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -147,7 +147,7 @@ func stopAll() error {
 	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return err
 	}
-	err = await(context.Background(), "the processes", func() error {
+	err = await(ctx, "the processes", func() error {
 		if syscall.Kill(pid, 0) == nil {
 			return errors.New("they still run")
 		}
