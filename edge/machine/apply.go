@@ -74,7 +74,7 @@ func (o Options) wanted(f edge.NodeFile, token string) ([]file, error) {
 	files = append(files, file{path: unitFile, data: o.unit(f), mode: 0o644}, file{path: unitLink, target: unitFile})
 	before, err := os.ReadFile(o.path(edge.K3sToken))
 	switch {
-	case err == nil && string(before) != token+"\n":
+	case err == nil && secretOf(string(before)) != secretOf(token):
 		files = append([]file{{path: edge.K3sTokenOld, data: before, mode: 0o600}}, files...)
 	case err == nil:
 		if before, err = os.ReadFile(o.path(edge.K3sTokenOld)); err == nil {
@@ -137,8 +137,7 @@ func (o Options) plan(f edge.NodeFile, token string, rec record) (plan, error) {
 		}
 		if !same {
 			p.changes = append(p.changes, one)
-			p.restart = p.restart || one.path == edge.K3sConfig || one.path == edge.K3sToken
-			p.rotate = p.rotate || one.path == edge.K3sToken
+			p.restart = p.restart || one.path == edge.K3sConfig
 		}
 	}
 	for _, name := range own {
@@ -147,6 +146,9 @@ func (o Options) plan(f edge.NodeFile, token string, rec record) (plan, error) {
 		}
 	}
 	slices.Sort(p.next.Paths)
+	if before, err := os.ReadFile(o.path(edge.K3sToken)); err == nil && secretOf(string(before)) != secretOf(token) {
+		p.rotate, p.restart = true, true
+	}
 	return p, o.planAddress(&p, rec)
 }
 
@@ -197,6 +199,8 @@ func (o Options) apply(ctx context.Context, p plan, before record) (done record,
 		}
 	}()
 	next := before.pending(p.next, o.missingFolders(p))
+	next.Current = before.Current && !p.restart
+	next.Rotate = before.Rotate || p.rotate && before.Started
 	undo = append(undo, func() error { return o.restoreRecord(before, next.Folders) })
 	if err := o.writeRecord(next); err != nil {
 		return before, err
@@ -217,8 +221,6 @@ func (o Options) apply(ctx context.Context, p plan, before record) (done record,
 	}
 	done = next
 	done.Applied, done.Pending = &p.next, nil
-	done.Current = before.Current && !p.restart
-	done.Rotate = before.Rotate || p.rotate && before.Started
 	if err := o.writeRecord(done); err != nil {
 		return before, err
 	}

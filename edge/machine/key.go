@@ -128,6 +128,15 @@ func (o Options) decrypt(f edge.NodeFile) (string, error) {
 	return string(text), nil
 }
 
+// secretOf returns a token without the digest of the certificate authority, which may be added to it later.
+func secretOf(token string) string {
+	token = strings.TrimSpace(token)
+	if _, secret, ok := strings.Cut(token, "::server:"); ok {
+		return secret
+	}
+	return token
+}
+
 // digest identifies a token without disclosing it.
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))

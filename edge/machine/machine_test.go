@@ -251,18 +251,20 @@ func TestANewerFileChangesOnlyTheDifferences(t *testing.T) {
 	b := boxes["edge-c"]
 	b.join(t, "edge-c")
 	old := b.file(t, "edge-c")
-	steps := []struct {
+	type step struct {
 		name    string
 		change  func(edge.Document) (edge.Change, error)
 		want    []string
 		restart bool
 		rotate  bool
-	}{
+	}
+	steps := []step{
 		{"nothing", edge.Refresh, nil, false, false},
 		{"a network", withCameras, []string{"/etc/cni/multus/net.d/cameras.conf"}, false, false},
 		{"no network", withoutNetworks, []string{"/etc/cni/multus/net.d/cameras.conf"}, false, false},
 		{"another seed", func(d edge.Document) (edge.Change, error) { return edge.SetSeed(d, "edge-b") }, []string{edge.K3sConfig}, true, false},
 		{"a machine leaves", func(d edge.Document) (edge.Change, error) { return edge.Remove(d, "edge-a", false) }, []string{edge.K3sTokenOld, edge.K3sToken}, true, true},
+		{"the cluster is trusted", func(d edge.Document) (edge.Change, error) { return edge.Trust(d, strings.Repeat("0", 64)) }, []string{edge.K3sToken}, false, false},
 	}
 	start := b.Start
 	for _, s := range steps {
@@ -485,7 +487,7 @@ func TestAKilledJoinIsCompletedByTheNext(t *testing.T) {
 			t.Fatalf("%s:\n%s", what, diff)
 		}
 	}
-	steps := 0
+	steps, start := 0, b.Start
 	for step := 0; ; step, steps = step+1, steps+1 {
 		leave()
 		if !killAt(b, step, join(first)) {
@@ -505,6 +507,11 @@ func TestAKilledJoinIsCompletedByTheNext(t *testing.T) {
 		if !killAt(b, step, join(second)) {
 			break
 		}
+		b.Start = nil
+		if _, r, err := Join(t.Context(), second, b.Options); err != nil || !r.Restart || !r.Rotate {
+			t.Errorf("a newer file, killed at step %d: %+v, %v", step, r, err)
+		}
+		b.Start = start
 		join(second)(b.Options)
 		is(fmt.Sprintf("a newer file, killed at step %d", step), newer)
 		leave()

@@ -45,11 +45,6 @@ func (s *session) change(ctx context.Context, flags changing, how func(edge.Docu
 	if err != nil {
 		return err
 	}
-	if f.TokenIsLost && !c.DrawToken {
-		c = c.WithNewToken(before)
-		s.warn("the token is lost (secrets/token): another one is drawn, and every machine has to join again")
-	}
-	s.warn(c.Warnings...)
 	retiring := retire.Options{Kubectl: s.kubectl(), Drain: flags.drain, Say: s.say}
 	online := c.Leaves != "" && s.context != ""
 	if online {
@@ -58,6 +53,11 @@ func (s *session) change(ctx context.Context, flags changing, how func(edge.Docu
 		}
 		c.Steps = c.Steps[1:] // Leave does the first one
 	}
+	if f.TokenIsLost && !c.DrawToken {
+		c = c.WithNewToken(before)
+		s.warn("the token is lost (secrets/token): another one is drawn, and every machine has to join again")
+	}
+	s.warn(c.Warnings...)
 	if flags.dryRun {
 		return s.preview(f, c, online)
 	}
