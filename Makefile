@@ -129,6 +129,19 @@ e2e-podman: ## Thinking on a Podman of root, and on one of a user without rights
 e2e-swarm: ## Thinking over the nodes of DOCKER_HOST's swarm, pulled from each registry of TOSKOSE_REGISTRIES
 	go run ./scripts/gotest -tags swarm -count=1 -timeout 30m -run SeveralNodes ./e2e
 
+# TOSKOSE_MACHINES is a command that makes a Kubernetes of several machines on this one, each with a containerd: `up 3`, `down`, `env`,
+# which prints a line that sets PATH, and `on NUMBER COMMAND`. scripts/machines.sh stops the kubelets, and makes them machines for clusters of
+# their own. Root, etcd and Debian's CNI plugins are needed.
+CLUSTERS := go run ./scripts/gotest -tags clusters -count=1 -timeout 1h
+.PHONY: e2e-clusters
+e2e-clusters: ## three machines of a lab form a cluster from their files alone; it grows, breaks and is repaired (root)
+	$(CLUSTERS) -run ClustersOnMachines ./e2e
+
+.PHONY: bench-clusters
+bench-clusters: ## folders of 200 clusters; with TOSKOSE_MACHINES, the time from join to Ready, too
+	go run ./scripts/benchclusters
+	@[ -z "$$TOSKOSE_MACHINES" ] || { $(CLUSTERS) -run JoinToReady ./e2e; cat build/clusters.md; }
+
 # Each has engines of its own, which scripts/lab.sh makes: root, Docker and docker-registry are needed. The tables
 # are in build/chaos-*.md.
 CHAOS := go run ./scripts/gotest -count=1 -timeout 30m -tags chaos
@@ -182,7 +195,7 @@ lint: ## golangci-lint, with the rules of .golangci.yml, and the count of phrase
 	@lint=$$(scripts/golangci.sh $(GOLANGCI)) && GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" "$$lint" run $(PACKAGES)
 	@go run ./scripts/prose -max 1.5
 	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
-	@for tags in chaos chaos,kubernetes graphite graphite,kubernetes podman swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
+	@for tags in chaos chaos,kubernetes clusters graphite graphite,kubernetes podman swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
 
 .PHONY: fmt
 fmt: ## format all Go files

@@ -96,6 +96,7 @@ var groups = []group{
 	{0, "manifests", []string{"packager/compose", "packager/kubernetes", "packager/output"}},
 	{0, "the plan", []string{"packager", "packager/config", "templates"}},
 	{0, "drawings", []string{"graph"}},
+	{0, "clusters of machines", []string{"edge/..."}},
 	{1, "the application", []string{"tosca"}},
 	{1, "TOSCA's rules", []string{"tosca/internal/..."}},
 	{1, "archives, diagnostics", []string{"tosca/csar", "tosca/diag/..."}},

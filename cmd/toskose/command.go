@@ -15,6 +15,7 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/applications"
 	"github.com/toskose/toskose/cmd/toskose/attach"
 	"github.com/toskose/toskose/cmd/toskose/cli"
+	"github.com/toskose/toskose/cmd/toskose/cluster"
 	"github.com/toskose/toskose/cmd/toskose/contexts"
 	"github.com/toskose/toskose/cmd/toskose/live"
 	"github.com/toskose/toskose/cmd/toskose/releases"
@@ -22,8 +23,8 @@ import (
 	"github.com/toskose/toskose/cmd/toskose/shell"
 	"github.com/toskose/toskose/cmd/toskose/user"
 	"github.com/toskose/toskose/cmd/toskose/volume"
+	"github.com/toskose/toskose/internal/located"
 	"github.com/toskose/toskose/internal/visible"
-	"github.com/toskose/toskose/packager/config"
 	"github.com/toskose/toskose/tosca/diag"
 )
 
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, env environment) int {
 // message returns the text to print for an error. A list of diagnostics is unchanged: each line
 // starts with its position.
 func message(err error) string {
-	var problems config.Problems
+	var problems located.Problems
 	var diagnostics diag.List
 	if errors.As(err, &problems) || errors.As(err, &diagnostics) {
 		return err.Error()
@@ -109,6 +110,7 @@ func newCommand(env environment) *cobra.Command {
 		Say: func(line string) { engine.print(env, line) },
 	}))
 	cmd.AddCommand(applications.Command(env.streams(), env.environ, engine.connect))
+	cmd.AddCommand(cluster.Command(env.streams(), env.environ, &engine.quiet))
 	cmd.AddCommand(volume.Command(env.streams(), env.environ, engine.connect, &engine.quiet))
 	cmd.AddCommand(contexts.Command(env.streams(), env.environ))
 	cmd.AddCommand(rotate.Command(env.streams(), rotate.Engine{Connect: engine.connect, Environ: func() []string { return engine.environ(env) }}, &engine.quiet))

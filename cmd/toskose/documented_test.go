@@ -71,7 +71,7 @@ func inSomeSituation(ctx context.Context, dir string, try func() int) (code int)
 	return code
 }
 
-// needsAnEngine are the commands of which only the arguments are read here. e2e runs them.
+// needsAnEngine are the commands of which only the arguments are read here, as of those for clusters of machines. e2e runs them.
 var needsAnEngine = []string{"toskose exec", "toskose deploy", "toskose undeploy", "toskose release", "toskose rotate", "toskose attach", "toskose detach", "toskose ls", "toskose volume ls", "toskose volume backup", "toskose volume restore"}
 
 func documentedToskose(ctx context.Context, args []string) int {
@@ -86,7 +86,7 @@ func documentedToskose(ctx context.Context, args []string) int {
 	}
 	elsewhere := has("--ca", "--cert", "direct", "-p") || slices.Contains(args, "--context") && slices.Contains(args, "ann") // a manager or a registry that is not here
 	switch {
-	case slices.Contains(needsAnEngine, cmd.CommandPath()) || elsewhere:
+	case slices.Contains(needsAnEngine, cmd.CommandPath()) || elsewhere || strings.HasPrefix(cmd.CommandPath(), "toskose cluster "):
 		return argumentsOf(cmd, rest)
 	case strings.HasPrefix(cmd.CommandPath(), "toskose context "):
 		if err := contexts.Deployed(env.environ, "thinking", "thinking-toskosed"); err != nil { // another line may have removed it

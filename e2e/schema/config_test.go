@@ -23,6 +23,24 @@ func compile(t *testing.T, name string) *jsonschema.Schema {
 	return compiled
 }
 
+// instance returns a YAML document as a validator takes it.
+func instance(t *testing.T, text string) any {
+	t.Helper()
+	var value any
+	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 // target returns the application that the configurations are for.
 func target() config.Target {
 	return config.Target{
@@ -82,21 +100,9 @@ func TestTheSchemaTakesWhatTheReaderTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var value any
-			if err := yaml.Unmarshal([]byte(tt.text), &value); err != nil {
-				t.Fatal(err)
-			}
-			data, err := json.Marshal(value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			instance, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
-			if err != nil {
-				t.Fatal(err)
-			}
 			to := target()
 			_, readerErr := config.Parse("toskose.yml", []byte(tt.text)).Check(&to)
-			schemaErr := compiled.Validate(instance)
+			schemaErr := compiled.Validate(instance(t, tt.text))
 			if (readerErr == nil) != tt.takes || (schemaErr == nil) != tt.takes {
 				t.Errorf("the reader says %v, the schema %v", readerErr, schemaErr)
 			}

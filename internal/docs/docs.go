@@ -47,6 +47,7 @@ const (
 	Printed    Kind = "what is printed"
 	Message    Kind = "a message that explains a mistake"
 	Resource   Kind = "a resource of Argo CD or Flux"
+	Cluster    Kind = "a cluster.yaml"
 	unknown    Kind = ""
 )
 
@@ -113,6 +114,8 @@ func (b Block) yaml() Kind {
 		return Resource
 	case has("scrape_configs", "groups"):
 		return Prometheus
+	case has("interface", "seed"):
+		return Cluster
 	case has("nodes", "components", "manager", "secrets", "volumes"):
 		return Config
 	case b.File() != "":

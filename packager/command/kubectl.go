@@ -93,6 +93,21 @@ func (c Cluster) Objects(ctx context.Context, args ...string) ([]Object, error) 
 	return []Object{found.Object}, nil
 }
 
+// List runs kubectl and decodes the list of objects that it prints into items, a pointer to a slice.
+func (c Cluster) List(ctx context.Context, items any, args ...string) error {
+	out, err := c.Output(ctx, append(args, "--output", "json")...)
+	if err != nil {
+		return err
+	}
+	list := struct {
+		Items any `json:"items"`
+	}{items}
+	if err := json.Unmarshal(out, &list); err != nil {
+		return fmt.Errorf("cannot decode the output of kubectl: %w", err)
+	}
+	return nil
+}
+
 // Object runs kubectl and returns the object that it prints.
 func (c Cluster) Object(ctx context.Context, args ...string) (Object, error) {
 	all, err := c.Objects(ctx, args...)

@@ -9,23 +9,20 @@ import (
 	"time"
 
 	"github.com/toskose/toskose/internal/leak"
+	"github.com/toskose/toskose/internal/scripted"
 )
 
 func TestMain(m *testing.M) { leak.Main(m) }
 
-// scripted has a shell's script be kubectl, which changes PATH: these tests are not parallel.
-func scripted(t *testing.T, script string) (on Cluster, dir string) {
+// staging makes a script the kubectl of a test, and returns a cluster.
+func staging(t *testing.T, script string) (on Cluster, dir string) {
 	t.Helper()
-	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte("#!/bin/sh\ncd "+dir+"\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	dir = scripted.Kubectl(t, script, nil)
 	return Cluster{Context: "staging", Namespace: "shop", Environ: os.Environ()}, dir
 }
 
 func TestAListOneObjectAndNoneAreRead(t *testing.T) {
-	on, _ := scripted(t, `case "$*" in
+	on, _ := staging(t, `case "$*" in
 *empty*) echo '{"kind": "List", "items": []}' ;;
 *list*) echo '{"kind": "List", "items": [{"kind": "Pod", "metadata": {"name": "a"}}, {"kind": "Secret", "metadata": {"name": "b"}}]}' ;;
 *one*) echo '{"kind": "Pod", "metadata": {"name": "a"}}' ;;
@@ -50,13 +47,20 @@ esac`)
 	if names, err := on.Names(t.Context(), "names"); err != nil || !slices.Equal(names, []string{"pod/a", "service/b"}) {
 		t.Errorf("%q, %v", names, err)
 	}
+	var items []Object
+	if err := on.List(t.Context(), &items, "get", "list"); err != nil || len(items) != 2 || items[1].Metadata.Name != "b" {
+		t.Errorf("%+v, %v", items, err)
+	}
+	if err := on.List(t.Context(), &items, "nonsense"); err == nil || !strings.Contains(err.Error(), "cannot decode the output of kubectl") {
+		t.Errorf("error %v", err)
+	}
 	if _, err := on.Objects(t.Context(), "nonsense"); err == nil || !strings.Contains(err.Error(), "cannot decode the output of kubectl") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestAnErrorHasTheCommandAndTheEndOfWhatItSaid(t *testing.T) {
-	on, _ := scripted(t, `echo out; seq 12 >&2; exit 3`)
+	on, _ := staging(t, `echo out; seq 12 >&2; exit 3`)
 	said := func(first ...string) string {
 		return strings.Join(append(first, "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"), "\n    ")
 	}
@@ -77,11 +81,11 @@ func TestAnErrorHasTheCommandAndTheEndOfWhatItSaid(t *testing.T) {
 }
 
 func TestAForwardingThatEndsIsAnErrorWithWhatItSaid(t *testing.T) {
-	on, _ := scripted(t, "echo 'pod is not running' >&2; exit 1")
+	on, _ := staging(t, "echo 'pod is not running' >&2; exit 1")
 	if _, err := on.Forward(t.Context(), "a", 10000); err == nil || err.Error() != "cannot forward a port\n    pod is not running" {
 		t.Errorf("error %v", err)
 	}
-	on, _ = scripted(t, "printf 'Forwarding from '; echo '127.0.0.1:1 -> 10000'; exec sleep 600")
+	on, _ = staging(t, "printf 'Forwarding from '; echo '127.0.0.1:1 -> 10000'; exec sleep 600")
 	f, err := on.Forward(t.Context(), "a", 10000)
 	if err != nil || f.Address != "127.0.0.1:1" {
 		t.Fatalf("%+v, %v", f, err)
@@ -90,7 +94,7 @@ func TestAForwardingThatEndsIsAnErrorWithWhatItSaid(t *testing.T) {
 }
 
 func TestAForwardingThatEndsLaterIsBegunAgainFromTheSamePort(t *testing.T) {
-	on, dir := scripted(t, `echo "$*" >>calls; echo 'Forwarding from 127.0.0.1:1234 -> 10000'`)
+	on, dir := staging(t, `echo "$*" >>calls; echo 'Forwarding from 127.0.0.1:1234 -> 10000'`)
 	f, err := on.Forward(t.Context(), "a", 10000)
 	if err != nil {
 		t.Fatal(err)

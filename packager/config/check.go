@@ -12,6 +12,7 @@ import (
 
 	"github.com/distribution/reference"
 
+	"github.com/toskose/toskose/internal/located"
 	"github.com/toskose/toskose/spec"
 )
 
@@ -36,7 +37,7 @@ var aliasForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
 // check reports invalid values of the right type.
 func (d *decoder) check(cfg Config, target *Target) {
 	ports, aliases := map[int]string{}, map[string]string{}
-	for _, name := range keysOf(cfg.Nodes) {
+	for _, name := range located.Keys(cfg.Nodes) {
 		n, path := cfg.Nodes[name], "nodes."+name
 		if target != nil && !d.checkNode(name, n, target) {
 			continue
@@ -67,14 +68,14 @@ func (d *decoder) check(cfg Config, target *Target) {
 func (d *decoder) checkManager(m Manager, nodes map[string]Node, target *Target, ports map[int]string, aliases map[string]string) {
 	d.checkUnit("manager", m.Alias, m.Port, m.User, m.Password)
 	if at, err := netip.ParseAddr(m.Bind); m.Bind != "" && (err != nil || at.Zone() != "") {
-		d.reportAt("manager.bind", "%q is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all", m.Bind)
+		d.ReportAt("manager.bind", "%q is not an address: write 127.0.0.1, one of the machine's own, or 0.0.0.0 for all", m.Bind)
 	}
 	d.oneOf("manager.mode", m.Mode, []string{modeProduction, modeTesting})
 	d.oneOf("manager.goal", m.Goal, []string{GoalNone, GoalUp})
 	d.checkDocker("manager.docker", m.Docker)
 	d.secret("manager.secret_key", m.SecretKey)
 	if m.ClientCA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(m.ClientCA)) {
-		d.reportAt("manager.client_ca", "must be certificates in PEM")
+		d.ReportAt("manager.client_ca", "must be certificates in PEM")
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
 		switch {
@@ -85,14 +86,14 @@ func (d *decoder) checkManager(m Manager, nodes map[string]Node, target *Target,
 		}
 	}
 	if (m.TLS.Certificate == "") != (m.TLS.Key == "") {
-		d.reportAt("manager.tls", "needs certificate and key")
+		d.ReportAt("manager.tls", "needs certificate and key")
 	}
 	d.unique("manager", "port", m.Port, ports)
 	if m.Alias != "" {
 		d.uniqueAlias("manager", m.Alias, aliases)
 	}
 	if target != nil && m.Port != 0 && slices.Contains(target.hostPorts(nodes), m.Port) {
-		d.reportAt("manager.port", "%d is a port that the application publishes", m.Port)
+		d.ReportAt("manager.port", "%d is a port that the application publishes", m.Port)
 	}
 }
 
@@ -105,7 +106,7 @@ func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 		for i, t := range target.Nodes {
 			names[i] = t.Name
 		}
-		d.reportAt(path, "the application has no container of this name%s", didYouMean(name, names))
+		d.ReportAt(path, "the application has no container of this name%s", located.DidYouMean(name, names))
 		return false
 	}
 	t := target.Nodes[i]
@@ -117,33 +118,33 @@ func (d *decoder) checkNode(name string, n Node, target *Target) bool {
 			can = "its alias, ports, deploy, compose, kubernetes, and name, tag and registry_password of docker"
 		}
 		if !reflect.DeepEqual(alone, n) {
-			d.reportAt(path, "the container hosts no components, so it has no unit; only %s can be set", can)
+			d.ReportAt(path, "the container hosts no components, so it has no unit; only %s can be set", can)
 			return false
 		}
 	}
 	if n.Port != 0 && slices.ContainsFunc(t.published(n), func(p spec.Port) bool { return p.Container == n.Port }) {
-		d.reportAt(path+".port", "%d is a port of the application in the same container", n.Port)
+		d.ReportAt(path+".port", "%d is a port of the application in the same container", n.Port)
 	}
 	return true
 }
 
 func (d *decoder) has(path string) bool {
-	_, ok := d.at[path]
+	_, ok := d.At[path]
 	return ok
 }
 
 func (d *decoder) checkUnit(path, alias string, port int, user, password string) {
 	if alias != "" && (len(alias) > 63 || !aliasForm.MatchString(alias)) {
-		d.reportAt(path+".alias", "%q is not a name for a network: letters, digits, '-', '_' and '.', at most 63", alias)
+		d.ReportAt(path+".alias", "%q is not a name for a network: letters, digits, '-', '_' and '.', at most 63", alias)
 	}
-	if d.has(path+".port") && !d.bad[path+".port"] && (port < 1 || port > 65535) {
-		d.reportAt(path+".port", "%d is not a port: it must be from 1 to 65535", port)
+	if d.has(path+".port") && !d.Bad[path+".port"] && (port < 1 || port > 65535) {
+		d.ReportAt(path+".port", "%d is not a port: it must be from 1 to 65535", port)
 	}
 	if strings.ContainsAny(user, ":\"") || hasControl(user) {
-		d.reportAt(path+".user", "%q must have no colon, quotation mark or control character", user)
+		d.ReportAt(path+".user", "%q must have no colon, quotation mark or control character", user)
 	}
 	if strings.HasPrefix(password, "{SHA}") {
-		d.reportAt(path+".password", "must be clear text: the manager sends it")
+		d.ReportAt(path+".password", "must be clear text: the manager sends it")
 	}
 	d.secret(path+".password", password)
 }
@@ -154,13 +155,13 @@ func hasControl(s string) bool {
 
 func (d *decoder) secret(path, value string) {
 	if hasControl(value) {
-		d.reportAt(path, "must have no line break or other control character")
+		d.ReportAt(path, "must have no line break or other control character")
 	}
 }
 
 func (d *decoder) oneOf(path, value string, known []string) {
 	if value != "" && !slices.Contains(known, value) {
-		d.reportAt(path, "%q is not one of %s%s", value, strings.Join(known, ", "), didYouMean(value, known))
+		d.ReportAt(path, "%q is not one of %s%s", value, strings.Join(known, ", "), located.DidYouMean(value, known))
 	}
 }
 
@@ -169,7 +170,7 @@ func (d *decoder) unique(path, key string, port int, seen map[int]string) {
 		return
 	}
 	if other, ok := seen[port]; ok {
-		d.reportAt(path+"."+key, "%d is already taken by %s", port, other)
+		d.ReportAt(path+"."+key, "%d is already taken by %s", port, other)
 		return
 	}
 	seen[port] = path
@@ -181,7 +182,7 @@ func (d *decoder) uniqueAlias(path, alias string, seen map[string]string) {
 		if d.has(path + ".alias") {
 			at = path + ".alias"
 		}
-		d.reportAt(at, "%q is already taken by %s", alias, other)
+		d.ReportAt(at, "%q is already taken by %s", alias, other)
 		return
 	}
 	seen[alias] = path
@@ -190,19 +191,19 @@ func (d *decoder) uniqueAlias(path, alias string, seen map[string]string) {
 func (d *decoder) checkDocker(path string, docker Docker) {
 	if docker.Name != "" {
 		if err := validName(docker.Name); err != nil {
-			d.reportAt(path+".name", "%v", err)
+			d.ReportAt(path+".name", "%v", err)
 		}
 	}
 	if docker.BaseImage != "" {
 		if _, err := reference.ParseNormalizedNamed(docker.BaseImage); err != nil {
-			d.reportAt(path+".base_image", "%q is not an image: %v", docker.BaseImage, err)
+			d.ReportAt(path+".base_image", "%q is not an image: %v", docker.BaseImage, err)
 		} else if docker.BaseTag != "" && validName(docker.BaseImage) != nil {
-			d.reportAt(path+".base_tag", "%q already has a tag or digest", docker.BaseImage)
+			d.ReportAt(path+".base_tag", "%q already has a tag or digest", docker.BaseImage)
 		}
 	}
 	for key, tag := range map[string]string{"tag": docker.Tag, "base_tag": docker.BaseTag} {
 		if tag != "" && reference.TagRegexp.FindString(tag) != tag {
-			d.reportAt(path+"."+key, "%q is not a tag", tag)
+			d.ReportAt(path+"."+key, "%q is not a tag", tag)
 		}
 	}
 	d.secret(path+".registry_password", docker.RegistryPassword)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/internal/located"
 )
 
 // composeKeys are the keys of a service in Compose 3.7 that a node may set, and the reasons why it may not set the others.
@@ -61,9 +63,9 @@ func (d *decoder) checkCompose(at string, n Node, t *TargetNode, secrets []strin
 		}
 		switch {
 		case !known:
-			d.reportAt(at+"."+key, "unknown key of a service in Compose 3.7%s", didYouMean(key, keysOf(composeKeys)))
+			d.ReportAt(at+"."+key, "unknown key of a service in Compose 3.7%s", located.DidYouMean(key, located.Keys(composeKeys)))
 		case why != "":
-			d.reportAt(at+"."+key, "cannot be set: %s", why)
+			d.ReportAt(at+"."+key, "cannot be set: %s", why)
 		case key == "environment":
 			d.checkComposeVariables(at+"."+key, value, t, secrets)
 		case key == "labels":
@@ -71,13 +73,13 @@ func (d *decoder) checkCompose(at string, n Node, t *TargetNode, secrets []strin
 		case key == "env_file":
 			d.each(at+"."+key, value, func(at, file string) {
 				if !path.IsAbs(file) {
-					d.reportAt(at, "%q is not an absolute path: Compose would look for it in the packaged folder", file)
+					d.ReportAt(at, "%q is not an absolute path: Compose would look for it in the packaged folder", file)
 				}
 			})
 		case key == "tmpfs":
 			d.each(at+"."+key, value, func(at, mount string) {
 				if place, _, _ := strings.Cut(mount, ":"); HidesToskose(place) {
-					d.reportAt(at, "%q would hide files of Toskose", place)
+					d.ReportAt(at, "%q would hide files of Toskose", place)
 				}
 			})
 		}
@@ -96,11 +98,11 @@ func (d *decoder) each(at string, value *yaml.Node, f func(at, text string)) {
 		f(at, value.Value)
 		return
 	}
-	if !d.wants(value, yaml.SequenceNode, at, "text or a list") {
+	if !d.Wants(value, yaml.SequenceNode, at, "text or a list") {
 		return
 	}
 	for i, item := range value.Content {
-		if at := join(at, strconv.Itoa(i)); d.wants(item, yaml.ScalarNode, at, "text") {
+		if at := located.Join(at, strconv.Itoa(i)); d.Wants(item, yaml.ScalarNode, at, "text") {
 			f(at, item.Value)
 		}
 	}
@@ -123,7 +125,7 @@ func Pairs(n *yaml.Node) map[string]*string {
 		return all
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if all[n.Content[i].Value] = nil; !isNull(n.Content[i+1]) {
+		if all[n.Content[i].Value] = nil; !located.IsNull(n.Content[i+1]) {
 			all[n.Content[i].Value] = &n.Content[i+1].Value
 		}
 	}
@@ -134,13 +136,13 @@ func Pairs(n *yaml.Node) map[string]*string {
 func (d *decoder) pairsOf(at string, value *yaml.Node, f func(at, name string)) {
 	if value.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(value.Content); i += 2 {
-			if at := join(at, value.Content[i].Value); d.wants(value.Content[i+1], yaml.ScalarNode, at, "text") {
+			if at := located.Join(at, value.Content[i].Value); d.Wants(value.Content[i+1], yaml.ScalarNode, at, "text") {
 				f(at, value.Content[i].Value)
 			}
 		}
 		return
 	}
-	if !d.wants(value, yaml.SequenceNode, at, "a mapping or a list of NAME=VALUE") {
+	if !d.Wants(value, yaml.SequenceNode, at, "a mapping or a list of NAME=VALUE") {
 		return
 	}
 	d.each(at, value, func(at, text string) {
@@ -155,13 +157,13 @@ func (d *decoder) checkComposeVariables(at string, value *yaml.Node, t *TargetNo
 		of, isFile := strings.CutSuffix(name, "_FILE")
 		switch {
 		case name == "":
-			d.reportAt(at, "has no name")
+			d.ReportAt(at, "has no name")
 		case given[name] == nil:
-			d.reportAt(at, "%s has no value: Toskose does not take variables from the environment of Compose", name)
+			d.ReportAt(at, "%s has no value: Toskose does not take variables from the environment of Compose", name)
 		case strings.HasPrefix(name, "SUPERVISORD_") || strings.HasPrefix(name, "TOSKOSE_"):
-			d.reportAt(at, "%s: the name is reserved for the unit", name)
+			d.ReportAt(at, "%s: the name is reserved for the unit", name)
 		case t != nil && slices.Contains(t.Env, name), t != nil && isFile && slices.Contains(secrets, t.Name+"."+of):
-			d.reportAt(at, "%s is set by the application", name)
+			d.ReportAt(at, "%s is set by the application", name)
 		}
 	})
 }
@@ -171,9 +173,9 @@ func (d *decoder) checkComposeLabels(at string, value *yaml.Node, deploy map[str
 		_, twice := deploy[name]
 		switch {
 		case slices.ContainsFunc(ownLabels, func(own string) bool { return strings.HasPrefix(name, own) }):
-			d.reportAt(at, "%s is a label that Toskose or Docker sets", name)
+			d.ReportAt(at, "%s is a label that Toskose or Docker sets", name)
 		case twice:
-			d.reportAt(at, "%s is also in deploy.labels", name)
+			d.ReportAt(at, "%s is also in deploy.labels", name)
 		}
 	})
 }

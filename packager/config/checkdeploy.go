@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toskose/toskose/internal/located"
 )
 
 // The values that Compose 3.7 defines.
@@ -49,20 +51,20 @@ func (d *decoder) checkDeploy(path string, c Deploy) {
 	for kind, a := range map[string]Amounts{"limits": c.Resources.Limits, "reservations": c.Resources.Reservations} {
 		at := path + ".resources." + kind
 		if n, err := strconv.ParseFloat(a.CPUs, 64); a.CPUs != "" && (err != nil || !(n > 0 && n < 1e6)) {
-			d.reportAt(at+".cpus", "%q is not a number of processors", a.CPUs)
+			d.ReportAt(at+".cpus", "%q is not a number of processors", a.CPUs)
 		}
 		if _, ok := Bytes(a.Memory); a.Memory != "" && !ok {
-			d.reportAt(at+".memory", "%q is not an amount of memory: a number and b, k, m or g", a.Memory)
+			d.ReportAt(at+".memory", "%q is not an amount of memory: a number and b, k, m or g", a.Memory)
 		}
 	}
 	for i, text := range c.Placement.Constraints {
 		if _, _, _, ok := Constraint(text); !ok {
-			d.reportAt(fmt.Sprintf("%s.placement.constraints.%d", path, i), "%q is not KEY==VALUE or KEY!=VALUE", text)
+			d.ReportAt(fmt.Sprintf("%s.placement.constraints.%d", path, i), "%q is not KEY==VALUE or KEY!=VALUE", text)
 		}
 	}
 	for i, p := range c.Placement.Preferences {
-		if at := fmt.Sprintf("%s.placement.preferences.%d", path, i); p.Spread == "" && !d.bad[at] {
-			d.reportAt(at, "needs spread, the label to spread over")
+		if at := fmt.Sprintf("%s.placement.preferences.%d", path, i); p.Spread == "" && !d.Bad[at] {
+			d.ReportAt(at, "needs spread, the label to spread over")
 		}
 	}
 	restart := path + ".restart_policy"
@@ -81,13 +83,13 @@ func (d *decoder) checkUpdate(path string, u Update, failures []string) {
 	d.oneOf(path+".failure_action", u.FailureAction, failures)
 	d.oneOf(path+".order", u.Order, orders)
 	if r := u.MaxFailureRatio; r != nil && !(*r >= 0 && *r <= 1) {
-		d.reportAt(path+".max_failure_ratio", "%v is not between 0 and 1", *r)
+		d.ReportAt(path+".max_failure_ratio", "%v is not between 0 and 1", *r)
 	}
 }
 
 func (d *decoder) notNegative(path string, n *int) {
 	if n != nil && *n < 0 {
-		d.reportAt(path, "%d is less than 0", *n)
+		d.ReportAt(path, "%d is less than 0", *n)
 	}
 }
 
@@ -96,7 +98,7 @@ func (d *decoder) duration(path, text string) {
 		return
 	}
 	if n, err := time.ParseDuration(text); err != nil || n < 0 {
-		d.reportAt(path, "%q is not a duration: write 10s or 1m30s", text)
+		d.ReportAt(path, "%q is not a duration: write 10s or 1m30s", text)
 	}
 }
 
@@ -108,24 +110,24 @@ const maxVolumeName = 253
 
 // checkVolumes reports volumes that the application does not have, and contradicting settings.
 func (d *decoder) checkVolumes(volumes map[string]Volume, target *Target) {
-	for _, name := range keysOf(volumes) {
+	for _, name := range located.Keys(volumes) {
 		v, at := volumes[name], "volumes."+name
 		switch {
 		case v.Name != "" && !v.External:
-			d.reportAt(at+".name", "is the name of an existing volume, which needs external: true; the application names its own volumes itself")
+			d.ReportAt(at+".name", "is the name of an existing volume, which needs external: true; the application names its own volumes itself")
 		case v.Name != "" && (len(v.Name) > maxVolumeName || !volumeForm.MatchString(v.Name)):
-			d.reportAt(at+".name", "%q is not the name of a volume: 2 to %d letters, digits, '_', '.' and '-'", v.Name, maxVolumeName)
+			d.ReportAt(at+".name", "%q is not the name of a volume: 2 to %d letters, digits, '_', '.' and '-'", v.Name, maxVolumeName)
 		}
 		for _, key := range []string{"driver", "driver_opts"} {
 			if v.External && d.has(at+"."+key) {
-				d.reportAt(at+"."+key, "cannot be set for an external volume: it exists already, with its own driver and options")
+				d.ReportAt(at+"."+key, "cannot be set for an external volume: it exists already, with its own driver and options")
 			}
 		}
 		if device := v.DriverOpts["device"]; IsBind(v.DriverOpts) && device != "" && !path.IsAbs(device) {
-			d.reportAt(at+".driver_opts.device", "%q is not an absolute path: no folder of the host is known that it could be relative to", device)
+			d.ReportAt(at+".driver_opts.device", "%q is not an absolute path: no folder of the host is known that it could be relative to", device)
 		}
 		if target != nil && !slices.Contains(target.Volumes, name) {
-			d.reportAt("volumes."+name, "the application has no volume of this name%s", didYouMean(name, target.Volumes))
+			d.ReportAt("volumes."+name, "the application has no volume of this name%s", located.DidYouMean(name, target.Volumes))
 		}
 	}
 }
@@ -139,8 +141,8 @@ func IsBind(options map[string]string) bool {
 // checkAllowed reports allowed paths of the host that are not absolute.
 func (d *decoder) checkAllowed(paths []string) {
 	for i, one := range paths {
-		if at := fmt.Sprintf("allow_host.%d", i); !d.bad[at] && !path.IsAbs(one) {
-			d.reportAt(at, "%q is not an absolute path", one)
+		if at := fmt.Sprintf("allow_host.%d", i); !d.Bad[at] && !path.IsAbs(one) {
+			d.ReportAt(at, "%q is not an absolute path", one)
 		}
 	}
 }
@@ -160,13 +162,13 @@ func (d *decoder) checkSecrets(secrets []string, target *Target) {
 	for i, name := range secrets {
 		path := fmt.Sprintf("secrets.%d", i)
 		switch {
-		case d.bad[path]:
+		case d.Bad[path]:
 		case slices.Contains(secrets[:i], name):
-			d.reportAt(path, "%q is listed twice", name)
-		case !slices.Contains(target.Values, name) && didYouMean(name, target.Values) == "" && target.owns(name):
-			d.reportAt(path, "%q has no value: give the application's inputs theirs with -i NAME=VALUE or --inputs FILE, or check the name", name)
+			d.ReportAt(path, "%q is listed twice", name)
+		case !slices.Contains(target.Values, name) && located.DidYouMean(name, target.Values) == "" && target.owns(name):
+			d.ReportAt(path, "%q has no value: give the application's inputs theirs with -i NAME=VALUE or --inputs FILE, or check the name", name)
 		case !slices.Contains(target.Values, name):
-			d.reportAt(path, "%q is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application%s", name, didYouMean(name, target.Values))
+			d.ReportAt(path, "%q is neither COMPONENT.INPUT nor CONTAINER.VARIABLE of the application%s", name, located.DidYouMean(name, target.Values))
 		}
 	}
 }

@@ -41,8 +41,8 @@ func (r Readiness) checks() bool {
 	return r.TCP != "" || r.HTTP != "" || r.Command != "" || r.Log != "" || r.Notify
 }
 
-// setWord sets the word that is allowed instead of a mapping.
-func (r *Readiness) setWord(word string) bool {
+// SetWord sets the word that is allowed instead of a mapping.
+func (r *Readiness) SetWord(word string) bool {
 	r.None = word == noReadiness
 	return r.None
 }
@@ -59,7 +59,7 @@ func (r Readiness) MarshalYAML() (any, error) {
 // UnmarshalYAML reads the word or the keys.
 func (r *Readiness) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
-		if !r.setWord(n.Value) {
+		if !r.SetWord(n.Value) {
 			return errors.New("readiness is neither a mapping nor none")
 		}
 		return nil

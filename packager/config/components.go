@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toskose/toskose/internal/located"
 )
 
 var (
@@ -65,7 +67,7 @@ func (c *Config) moveComponents(target *Target) {
 // checkComponents reports invalid settings of the components at a path. node is the node of the
 // components, or empty if they may be on any node.
 func (d *decoder) checkComponents(path, node string, components map[string]Component, target *Target) {
-	for _, name := range keysOf(components) {
+	for _, name := range located.Keys(components) {
 		path := path + "." + name
 		d.checkComponent(path, components[name])
 		if target == nil {
@@ -74,11 +76,11 @@ func (d *decoder) checkComponents(path, node string, components map[string]Compo
 		t, known := target.Components[name]
 		switch {
 		case !known:
-			d.reportAt(path, "the application has no component of this name%s", didYouMean(name, keysOf(target.Components)))
+			d.ReportAt(path, "the application has no component of this name%s", located.DidYouMean(name, located.Keys(target.Components)))
 		case node != "" && t.Node != node:
-			d.reportAt(path, "the component is in the container %q", t.Node)
+			d.ReportAt(path, "the component is in the container %q", t.Node)
 		case node == "" && d.has("nodes."+t.Node+".components."+name):
-			d.reportAt(path, "is configured by nodes.%s.components.%s, too", t.Node, name)
+			d.ReportAt(path, "is configured by nodes.%s.components.%s, too", t.Node, name)
 		default:
 			d.fits(path, components[name], t)
 		}
@@ -94,7 +96,7 @@ func (d *decoder) checkComponent(path string, c Component) {
 	d.oneOf(path+".stop_signal", Signal(c.StopSignal), stopSignals)
 	d.wait(path+".stop_grace", c.StopGrace, 0)
 	if at := path + ".stop_grace"; ParseDuration(c.StopGrace)%time.Second != 0 {
-		d.reportAt(at, "%q is not a whole number of seconds", c.StopGrace)
+		d.ReportAt(at, "%q is not a whole number of seconds", c.StopGrace)
 	}
 	d.user(path+".user", c.User)
 	d.wait(path+".restart.stable", c.Restart.Stable, 0)
@@ -121,27 +123,27 @@ func (d *decoder) checkProbes(path, tcp, http, command string) {
 			host, port, err = "", tcp, nil
 		}
 		if n, numberErr := strconv.ParseUint(port, 10, 16); err != nil || numberErr != nil || n == 0 || strings.ContainsAny(host, " %") {
-			d.reportAt(path+".tcp", "%q is neither PORT nor HOST:PORT", tcp)
+			d.ReportAt(path+".tcp", "%q is neither PORT nor HOST:PORT", tcp)
 		}
 	}
 	if http != "" {
 		if u, err := url.Parse(http); err != nil || u.Scheme != "http" || u.Hostname() == "" || u.User != nil || hasControl(http) {
-			d.reportAt(path+".http", "%q is not an address of the form http://HOST:PORT/PATH", http)
+			d.ReportAt(path+".http", "%q is not an address of the form http://HOST:PORT/PATH", http)
 		}
 	}
-	if at := path + ".command"; d.has(at) && !d.bad[at] {
+	if at := path + ".command"; d.has(at) && !d.Bad[at] {
 		if words, err := SplitWords(command); err != nil {
-			d.reportAt(at, "%v", err)
+			d.ReportAt(at, "%v", err)
 		} else if len(words) == 0 || words[0] == "" || hasControl(strings.Join(words, "")) {
-			d.reportAt(at, "must be a command without a line break or other control character")
+			d.ReportAt(at, "must be a command without a line break or other control character")
 		}
 	}
 }
 
 func (d *decoder) checkLiveness(path string, l Liveness) {
 	d.checkProbes(path, l.TCP, l.HTTP, l.Command)
-	if !l.checks() && d.has(path) && !d.bad[path] && !d.bad[path+".tcp"] && !d.bad[path+".http"] && !d.bad[path+".command"] {
-		d.reportAt(path, "needs tcp, http or command")
+	if !l.checks() && d.has(path) && !d.Bad[path] && !d.Bad[path+".tcp"] && !d.Bad[path+".http"] && !d.Bad[path+".command"] {
+		d.ReportAt(path, "needs tcp, http or command")
 	}
 	low, high, isRange := strings.Cut(l.Status, "-")
 	if !isRange {
@@ -150,17 +152,17 @@ func (d *decoder) checkLiveness(path string, l Liveness) {
 	first, err := strconv.Atoi(low)
 	last, err2 := strconv.Atoi(high)
 	if l.Status != "" && (err != nil || err2 != nil || first < 100 || last > 599 || first > last) {
-		d.reportAt(path+".status", "%q is neither a status such as 200 nor a range such as 200-299", l.Status)
+		d.ReportAt(path+".status", "%q is neither a status such as 200 nor a range such as 200-299", l.Status)
 	}
 	switch {
 	case hasControl(l.Text):
-		d.reportAt(path+".text", "%q has a line break or another control character", l.Text)
+		d.ReportAt(path+".text", "%q has a line break or another control character", l.Text)
 	case strings.TrimSpace(l.Text) != l.Text, commentForm.MatchString(l.Text):
-		d.reportAt(path+".text", "%q begins or ends with white space, or has ; or # after white space, which cannot be passed to the unit", l.Text)
+		d.ReportAt(path+".text", "%q begins or ends with white space, or has ; or # after white space, which cannot be passed to the unit", l.Text)
 	}
 	for key, value := range map[string]string{"status": l.Status, "text": l.Text} {
 		if value != "" && l.HTTP == "" {
-			d.reportAt(path+"."+key, "needs http")
+			d.ReportAt(path+"."+key, "needs http")
 		}
 	}
 	d.wait(path+".interval", l.Interval, leastWait)
@@ -173,7 +175,7 @@ func (d *decoder) checkLiveness(path string, l Liveness) {
 func (d *decoder) checkReadiness(path string, r Readiness) {
 	d.checkProbes(path, r.TCP, r.HTTP, r.Command)
 	if _, err := regexp.Compile(r.Log); err != nil || hasControl(r.Log) {
-		d.reportAt(path+".log", "%q is not a regular expression (RE2)", r.Log)
+		d.ReportAt(path+".log", "%q is not a regular expression (RE2)", r.Log)
 	}
 	d.wait(path+".timeout", r.Timeout, leastWait)
 	d.wait(path+".interval", r.Interval, leastWait)
@@ -185,21 +187,21 @@ func (d *decoder) wait(path, text string, least time.Duration) {
 	switch n, err := time.ParseDuration(text); {
 	case err != nil || n < 0: // already reported, or empty
 	case n < least:
-		d.reportAt(path, "%q is less than %s", text, least)
+		d.ReportAt(path, "%q is less than %s", text, least)
 	case n > mostWait:
-		d.reportAt(path, "%q is too long", text)
+		d.ReportAt(path, "%q is too long", text)
 	}
 }
 
 func (d *decoder) user(path, text string) {
 	if text != "" && !userForm.MatchString(text) {
-		d.reportAt(path, "%q is neither USER nor USER:GROUP, by name or number", text)
+		d.ReportAt(path, "%q is neither USER nor USER:GROUP, by name or number", text)
 	}
 }
 
 func (d *decoder) atLeastOne(path string, n int) {
-	if d.has(path) && !d.bad[path] && n < 1 {
-		d.reportAt(path, "%d is less than 1", n)
+	if d.has(path) && !d.Bad[path] && n < 1 {
+		d.ReportAt(path, "%d is less than 1", n)
 	}
 }
 
@@ -209,40 +211,40 @@ const MaxAttempts = 16
 
 func (d *decoder) attempts(path string, n int) {
 	d.atLeastOne(path, n)
-	if d.has(path) && !d.bad[path] && n > MaxAttempts {
-		d.reportAt(path, "%d is more than %d, which is as far as attempts are counted", n, MaxAttempts)
+	if d.has(path) && !d.Bad[path] && n > MaxAttempts {
+		d.ReportAt(path, "%d is more than %d, which is as far as attempts are counted", n, MaxAttempts)
 	}
 }
 
 // fits reports references to requirements and operations that the application does not have.
 func (d *decoder) fits(path string, c Component, t TargetComponent) {
-	for _, name := range keysOf(c.Requirements) {
+	for _, name := range located.Keys(c.Requirements) {
 		at := path + ".requirements." + name
 		switch {
 		case name == "host" || name == "alive":
-			d.reportAt(at, "a component always goes down with its host")
+			d.ReportAt(at, "a component always goes down with its host")
 		case !slices.Contains(t.Requires, name):
-			d.reportAt(at, "the component has no requirement of this name%s", didYouMean(name, t.Requires))
+			d.ReportAt(at, "the component has no requirement of this name%s", located.DidYouMean(name, t.Requires))
 		}
 	}
-	for _, name := range keysOf(c.Operations) {
+	for _, name := range located.Keys(c.Operations) {
 		o, known := t.Operations[name]
 		if at := path + ".operations." + name; known {
 			d.checkStates(at+".states", c.Operations[name].States, o.States)
 		} else {
-			d.reportAt(at, "the component has no operation of this name with a script%s", didYouMean(name, keysOf(t.Operations)))
+			d.ReportAt(at, "the component has no operation of this name with a script%s", located.DidYouMean(name, located.Keys(t.Operations)))
 		}
 	}
-	if at := path + ".liveness"; d.has(at) && !d.bad[at] && !t.starts(c) {
-		d.reportAt(at, "no operation of the component starts it")
+	if at := path + ".liveness"; d.has(at) && !d.Bad[at] && !t.starts(c) {
+		d.ReportAt(at, "no operation of the component starts it")
 	}
 	at := path + ".readiness"
 	switch r := c.Readiness; {
-	case !d.has(at) || d.bad[at] || r.None:
+	case !d.has(at) || d.Bad[at] || r.None:
 	case !t.starts(c):
-		d.reportAt(at, "no operation of the component starts it")
+		d.ReportAt(at, "no operation of the component starts it")
 	case !r.checks() && t.Port == 0:
-		d.reportAt(at, "needs tcp, http, command, log or notify: the component has no port to be ready at")
+		d.ReportAt(at, "needs tcp, http, command, log or notify: the component has no port to be ready at")
 	}
 }
 
@@ -258,17 +260,17 @@ func (t TargetComponent) starts(c Component) bool {
 
 func (d *decoder) checkStates(path string, written, states []string) {
 	if len(states) == 0 && d.has(path) {
-		d.reportAt(path, "the component's protocol says in which states the operation may run")
+		d.ReportAt(path, "the component's protocol says in which states the operation may run")
 		return
 	}
 	for i, state := range written {
 		at := fmt.Sprintf("%s.%d", path, i)
 		switch {
-		case d.bad[at]:
+		case d.Bad[at]:
 		case slices.Contains(written[:i], state):
-			d.reportAt(at, "%q is listed twice", state)
+			d.ReportAt(at, "%q is listed twice", state)
 		case !slices.Contains(states, state):
-			d.reportAt(at, "%q is not a state that it may run in, which are %s%s", state, strings.Join(states, ", "), didYouMean(state, states))
+			d.ReportAt(at, "%q is not a state that it may run in, which are %s%s", state, strings.Join(states, ", "), located.DidYouMean(state, states))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/toskose/toskose/internal/located"
 )
 
 // Fragment is a mapping that is written into a manifest as it is. Its nodes have the positions in its file.
@@ -90,20 +92,20 @@ const (
 	maxFragmentDepth  = 40
 )
 
-// fragment copies a mapping without aliases and comments.
-func (d *decoder) fragment(n *yaml.Node, path string) Fragment {
+// DecodeNode copies a mapping without aliases and comments.
+func (f *Fragment) DecodeNode(d *located.Decoder, n *yaml.Node, path string) {
 	left := maxFragmentValues
-	made := d.copyNode(n, path, maxFragmentDepth, &left)
+	made := copyNode(d, n, path, maxFragmentDepth, &left)
 	if left < 0 {
-		d.bad[path] = true
-		d.reportAt(path, "has more than %d values, or is nested more than %d levels deep", maxFragmentValues, maxFragmentDepth)
-		return Fragment{}
+		d.Bad[path] = true
+		d.ReportAt(path, "has more than %d values, or is nested more than %d levels deep", maxFragmentValues, maxFragmentDepth)
+		return
 	}
-	return Fragment{File: d.file, Node: made}
+	*f = Fragment{File: d.File, Node: made}
 }
 
 // copyNode copies a node and records the positions of its values. It makes left negative if there are too many values.
-func (d *decoder) copyNode(n *yaml.Node, path string, depth int, left *int) *yaml.Node {
+func copyNode(d *located.Decoder, n *yaml.Node, path string, depth int, left *int) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -114,21 +116,21 @@ func (d *decoder) copyNode(n *yaml.Node, path string, depth int, left *int) *yam
 	made := &yaml.Node{Kind: n.Kind, Style: n.Style, Tag: n.Tag, Value: n.Value, Line: n.Line, Column: n.Column}
 	switch n.Kind {
 	case yaml.MappingNode:
-		d.pairs(n, path, func(key, value *yaml.Node) {
-			at := join(path, key.Value)
+		d.Pairs(n, path, func(key, value *yaml.Node) {
+			at := located.Join(path, key.Value)
 			if key.ShortTag() == "!!merge" {
-				d.report(position{key.Line, key.Column}, "%s: merge keys are not supported here", at)
+				d.Report(located.Position{Line: key.Line, Column: key.Column}, "%s: merge keys are not supported here", at)
 				return
 			}
 			k := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key.Value, Line: key.Line, Column: key.Column}
-			made.Content = append(made.Content, k, d.copyNode(value, at, depth-1, left))
-			d.at[at] = position{key.Line, key.Column}
+			made.Content = append(made.Content, k, copyNode(d, value, at, depth-1, left))
+			d.At[at] = located.Position{Line: key.Line, Column: key.Column}
 		})
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
-			at := join(path, strconv.Itoa(i))
-			made.Content = append(made.Content, d.copyNode(item, at, depth-1, left))
-			d.at[at] = position{item.Line, item.Column}
+			at := located.Join(path, strconv.Itoa(i))
+			made.Content = append(made.Content, copyNode(d, item, at, depth-1, left))
+			d.At[at] = located.Position{Line: item.Line, Column: item.Column}
 		}
 	case yaml.ScalarNode, yaml.DocumentNode, yaml.AliasNode:
 	}

@@ -1,6 +1,10 @@
 package config
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/toskose/toskose/internal/located"
+)
 
 // Room is the total size of a container's log files.
 type Room struct {
@@ -77,17 +81,17 @@ func (n Node) LogFiles(operations [][2]string) (files []LogFile, needed int64, e
 
 // checkRoom reports totals that are too small for the log files of their containers.
 func (d *decoder) checkRoom(c Config, target *Target) {
-	for _, name := range keysOf(c.Nodes) {
+	for _, name := range located.Keys(c.Nodes) {
 		var operations [][2]string
-		for _, component := range keysOf(target.Components) {
+		for _, component := range located.Keys(target.Components) {
 			if t := target.Components[component]; t.Node == name {
-				for _, o := range keysOf(t.Operations) {
+				for _, o := range located.Keys(t.Operations) {
 					operations = append(operations, [2]string{component, o})
 				}
 			}
 		}
 		if _, needed, enough := c.Nodes[name].LogFiles(operations); !enough {
-			d.reportAt("nodes."+name+".logs.total", "%q is too little for the log files of the unit and of %d operations, which need %dm; smaller or fewer files need less",
+			d.ReportAt("nodes."+name+".logs.total", "%q is too little for the log files of the unit and of %d operations, which need %dm; smaller or fewer files need less",
 				c.Nodes[name].Logs.Total, len(operations), (needed+1<<20-1)>>20)
 		}
 	}
@@ -97,7 +101,7 @@ func (d *decoder) checkLogs(path string, l Logs) {
 	d.amount(path+".size", l.Size, leastLog)
 	d.atLeastOne(path+".files", l.Files)
 	if l.Files > 1000 {
-		d.reportAt(path+".files", "%d is more than 1000", l.Files)
+		d.ReportAt(path+".files", "%d is more than 1000", l.Files)
 	}
 }
 
@@ -106,8 +110,8 @@ func (d *decoder) amount(path, text string, least int64) {
 	switch n, ok := Bytes(text); {
 	case text == "":
 	case !ok || n > 1<<50:
-		d.reportAt(path, "%q is not an amount: a number and b, k, m or g", text)
+		d.ReportAt(path, "%q is not an amount: a number and b, k, m or g", text)
 	case n < least:
-		d.reportAt(path, "%q is less than %dk", text, least>>10)
+		d.ReportAt(path, "%q is less than %dk", text, least>>10)
 	}
 }

@@ -72,17 +72,17 @@ func (d *decoder) checkPorts(path string, ports Ports) {
 	var all []spec.Port
 	for i, text := range ports {
 		at := path + "." + strconv.Itoa(i)
-		if d.bad[at] {
+		if d.Bad[at] {
 			continue
 		}
 		p, err := ParsePort(text)
 		if err != nil {
-			d.reportAt(at, "%v", err)
+			d.ReportAt(at, "%v", err)
 			continue
 		}
 		for _, other := range all {
 			if p.Conflicts(other) {
-				d.reportAt(at, "port %s/%s of the host is listed twice", p.Published(), p.Protocol)
+				d.ReportAt(at, "port %s/%s of the host is listed twice", p.Published(), p.Protocol)
 				break
 			}
 		}

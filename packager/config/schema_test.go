@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"encoding/json"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,65 +14,10 @@ import (
 	"github.com/toskose/toskose/packager/config"
 )
 
-const schemaFile = "../../docs/toskose.schema.json"
-
-// properties returns the keys that a schema knows, as paths; * is any name.
-func properties(root, at map[string]any, path string, into map[string]bool) {
-	if ref, ok := at["$ref"].(string); ok {
-		at = root["$defs"].(map[string]any)[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
-	}
-	if path != "" {
-		into[path] = true
-	}
-	if more, ok := at["properties"].(map[string]any); ok {
-		for key, value := range more {
-			properties(root, value.(map[string]any), path+"/"+key, into)
-		}
-	}
-	for _, key := range []string{"additionalProperties", "items"} {
-		if any, ok := at[key].(map[string]any); ok {
-			properties(root, any, path+"/*", into)
-		}
-	}
-}
-
-// keys returns those that the reader knows.
-func keys(t reflect.Type, path string, into map[string]bool) {
-	if path != "" {
-		into[path] = true
-	}
-	if t == reflect.TypeFor[config.Fragment]() { // it takes any key
-		into[path+"/*"] = true
-		return
-	}
-	switch t.Kind() {
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); name != "-" {
-				keys(t.Field(i).Type, path+"/"+name, into)
-			}
-		}
-	case reflect.Map, reflect.Slice:
-		keys(t.Elem(), path+"/*", into)
-	case reflect.Pointer:
-		keys(t.Elem(), path, into)
-	default:
-	}
-}
-
 func TestTheSchemaHasTheKeysThatTheReaderKnows(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(filepath.FromSlash(schemaFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var root map[string]any
-	if err := json.Unmarshal(data, &root); err != nil {
-		t.Fatal(err)
-	}
-	published, known := map[string]bool{}, map[string]bool{}
-	properties(root, root, "", published)
-	keys(reflect.TypeFor[config.Config](), "", known)
+	published := docs.SchemaKeys(t, "toskose.schema.json")
+	known := docs.FieldKeys(reflect.TypeFor[config.Config](), reflect.TypeFor[config.Fragment]())
 	if diff := cmp.Diff(known, published); diff != "" {
 		t.Errorf("the reader (-) and the schema (+):\n%s", diff)
 	}
@@ -123,8 +67,7 @@ func TestThePageOnPackagingHasEveryKey(t *testing.T) {
 			}
 		}
 	}
-	known := map[string]bool{}
-	keys(reflect.TypeFor[config.Config](), "", known)
+	known := docs.FieldKeys(reflect.TypeFor[config.Config](), reflect.TypeFor[config.Fragment]())
 	for key := range known {
 		for at := path.Dir(key); at != "/"; at = path.Dir(at) {
 			delete(known, at) // the tables have what is below

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/toskose/toskose/internal/filelock"
 	"github.com/toskose/toskose/manager/users"
 	"github.com/toskose/toskose/packager/compose"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -76,7 +77,7 @@ func (s *session) change(how func(*users.List) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }() // which gives up the lock
-	if err := lock(f); err != nil {
+	if err := filelock.Lock(f); err != nil {
 		return fmt.Errorf("cannot lock the users: %w", err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, users.MaxFile+1))

@@ -6,7 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+
+	"github.com/toskose/toskose/internal/filelock"
 )
+
+// canRemoveOpen reports whether an open file can be removed.
+const canRemoveOpen = runtime.GOOS != "windows"
 
 // whole writes a file atomically, with mode 0600. A file that a killed command wrote in part is
 // removed.
@@ -44,7 +50,7 @@ func createPartial(path string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := tryLock(f); err != nil {
+		if _, err := filelock.TryLock(f); err != nil {
 			return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 		if _, err := os.Lstat(f.Name()); err == nil {
@@ -78,7 +84,7 @@ func removeUnlocked(path string) error {
 	if err != nil {
 		return err
 	}
-	locked, err := tryLock(f)
+	locked, err := filelock.TryLock(f)
 	if err == nil && locked && canRemoveOpen {
 		err = os.Remove(path)
 	}

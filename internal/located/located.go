@@ -1,4 +1,6 @@
-package config
+// Package located decodes YAML documents strictly, and reports all of their problems at once, each with its line and column. It starts no
+// goroutine.
+package located
 
 import (
 	"cmp"
@@ -10,7 +12,7 @@ import (
 	"github.com/toskose/toskose/internal/suggest"
 )
 
-// Problem is a problem of a toskose.yml.
+// Problem is a problem of a document.
 type Problem struct {
 	File         string
 	Line, Column int // counted from 1; 0: no position
@@ -25,7 +27,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
 }
 
-// Problems lists the problems of a toskose.yml in the order of its lines.
+// Problems lists the problems of a document.
 type Problems []Problem
 
 // Error returns one problem per line.
@@ -37,17 +39,19 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (ps Problems) sorted() Problems {
+// Sorted sorts the problems by their positions, and returns them.
+func (ps Problems) Sorted() Problems {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return ps
 }
 
-func keysOf[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// Keys returns the keys of a map in their order.
+func Keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// didYouMean returns a suggestion to append to a message, or "".
-func didYouMean(word string, known []string) string {
+// DidYouMean returns a suggestion to append to a message, or "".
+func DidYouMean(word string, known []string) string {
 	if best := suggest.Nearest(word, known); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)
 	}
