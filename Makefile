@@ -31,18 +31,18 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## bin/toskose, bin/toskose-unit, bin/toskose-manager
+build: ## bin/toskose, bin/toskose-unit, bin/toskose-manager, bin/toskose-operator
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/toskose ./cmd/toskose
-	@for arch in $(ARCHS); do for name in toskose-unit toskose-manager; do \
+	@for arch in $(ARCHS); do for name in toskose-unit toskose-manager toskose-operator; do \
 		echo "$(BIN)/$$name-linux-$$arch"; \
 		flags=; [ "$$name" != toskose-unit ] || flags="$(UNIT_FLAGS)"; \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build $$flags -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/$$name-linux-$$arch ./cmd/$$name; \
 	done; done
-	@for name in toskose-unit toskose-manager; do ln -f $(BIN)/$$name-linux-$(firstword $(ARCHS)) $(BIN)/$$name; done
+	@for name in toskose-unit toskose-manager toskose-operator; do ln -f $(BIN)/$$name-linux-$(firstword $(ARCHS)) $(BIN)/$$name; done
 
 .PHONY: install
-install: build ## toskose, units, managers and completions, below PREFIX (/usr/local)
+install: build ## toskose, units, managers, operators and completions, below PREFIX (/usr/local)
 	scripts/install.sh bin "$(DESTDIR)$(PREFIX)" "$(ARCHS)"
 
 .PHONY: dist

@@ -78,7 +78,7 @@ func imports(t *testing.T) map[string][]string {
 }
 
 // rooms are the columns of the picture, from left to right.
-var rooms = []string{"packager", "tosca", "spec", "manager", "unit"}
+var rooms = []string{"operator", "packager", "tosca", "spec", "manager", "unit"}
 
 func roomOf(pkg string) int {
 	top, rest, _ := strings.Cut(pkg, "/")

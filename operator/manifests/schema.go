@@ -25,7 +25,7 @@ func text() Schema { return Schema{"type": "string"} }
 
 func boolean() Schema { return Schema{"type": "boolean"} }
 
-func number(format string) Schema { return Schema{"type": "integer", "format": format, "minimum": 0} }
+func number() Schema { return Schema{"type": "integer", "format": "int32", "minimum": 0} }
 
 func oneOf(values ...string) Schema { return Schema{"type": "string", "enum": values} }
 
@@ -91,7 +91,7 @@ func componentSpec() map[string]Schema {
 		"customization": customization(),
 		"permanent":     described(boolean(), "Whether the component is shared by all applications of the namespace, and outlives them."),
 		"permanentCM":   described(name(), "The name of a permanent component's ConfigMap. The default is cm-NAME."),
-		"replicas":      described(number("int32"), "The number of replicas. The default is the application's, or 1."),
+		"replicas":      described(number(), "The number of replicas. The default is the application's, or 1."),
 		"workload":      workload(),
 	}
 }
@@ -103,7 +103,7 @@ func applicationSpec() map[string]Schema {
 	return map[string]Schema{
 		"name":       name(),
 		"deploy":     described(boolean(), "Whether the application's components exist. Otherwise it is only stored."),
-		"replicas":   described(number("int32"), "The number of replicas of components that have none of their own."),
+		"replicas":   described(number(), "The number of replicas of components that have none of their own."),
 		"components": list(object(componentRequires, componentSpec())),
 	}
 }
@@ -157,7 +157,7 @@ func statusOf(s levels.Structure, of levels.Kind) Schema {
 		"conditions":         conditions(),
 	}
 	if of == levels.Component {
-		all["replicas"] = number("int32")
+		all["replicas"] = number()
 		all["situation"] = situation
 		return object(nil, all)
 	}
@@ -166,7 +166,7 @@ func statusOf(s levels.Structure, of levels.Kind) Schema {
 	all["deployed"] = described(boolean(), "Whether this resource, and all above it, are to be deployed.")
 	all[place.Lower.Plural] = list(object([]string{"name", "situation"}, map[string]Schema{"name": text(), "situation": situation}))
 	if of == levels.Application {
-		all["replicas"] = number("int32")
+		all["replicas"] = number()
 	}
 	return object(nil, all)
 }
