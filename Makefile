@@ -109,6 +109,11 @@ e2e: ## the whole path on a real engine, with Compose and on a one-node Swarm
 e2e-kubernetes: ## Thinking and Tasks on the cluster that kubectl is set to, by toskose's manifests and through kompose
 	go run ./scripts/gotest -tags kubernetes -count=1 -timeout 1h -run Kubernetes\|Kompose ./e2e
 
+# TEST_ASSET_KUBE_APISERVER and TEST_ASSET_ETCD are the programs that these tests start (Kubernetes' envtest).
+.PHONY: envtest-operator
+envtest-operator: ## the operator's controllers with a real API server: permissions, refusals, columns, states
+	go run ./scripts/gotest -tags envtest -count=1 -timeout 10m -run OnAnAPIServer ./operator/controller
+
 # scripts/podman.sh makes each Podman; root, Podman, aardvark-dns, newuidmap and slirp4netns are needed.
 .PHONY: e2e-podman
 e2e-podman: ## Thinking on a Podman of root, and on one of a user without rights
@@ -176,6 +181,7 @@ lint: ## golangci-lint, with the rules of .golangci.yml, and the count of phrase
 	@go run ./scripts/prose -max 1.5
 	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
 	@for tags in chaos chaos,kubernetes podman swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
+	@GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags envtest ./operator/controller
 
 .PHONY: fmt
 fmt: ## format all Go files

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,10 +28,11 @@ import (
 // Options select the controllers to run.
 type Options struct {
 	Structure      levels.Structure
-	Controllers    []string // singular names
-	Namespace      string   // of applications whose entry names none
-	HealthAddress  string   // of /healthz and /readyz; "0": none
-	MetricsAddress string   // of /metrics; "0": none
+	Controllers    []string              // singular names
+	Namespace      string                // of applications whose entry names none
+	HealthAddress  string                // of /healthz and /readyz; "0": none
+	MetricsAddress string                // of /metrics; "0": none
+	Registry       prometheus.Registerer // of the operator's own metrics; nil: the one that /metrics serves
 	Log            *slog.Logger
 }
 
@@ -87,7 +89,10 @@ func newManager(ctx context.Context, cluster *rest.Config, opts Options) (manage
 	if err := m.AddReadyzCheck("cache", synced); err != nil {
 		return nil, err
 	}
-	return m, metrics.Registry.Register(&collector{reader: m.GetClient(), opts: opts})
+	if opts.Registry == nil {
+		opts.Registry = metrics.Registry
+	}
+	return m, opts.Registry.Register(&collector{reader: m.GetClient(), opts: opts})
 }
 
 // cacheOptions leaves out what the controllers do not read: managed fields, and workloads and ConfigMaps of others.
