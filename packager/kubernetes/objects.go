@@ -267,6 +267,9 @@ type kustomization struct {
 	Metadata   metadata          `yaml:"metadata"`
 	Namespace  string            `yaml:"namespace"`
 	Resources  []string          `yaml:"resources"`
+
+	Configurations []string `yaml:"configurations,omitempty"`
+
 	Secrets    []secretGenerator `yaml:"secretGenerator,omitempty"`
 }
 
