@@ -21,6 +21,8 @@ type Object struct {
 
 		Annotations map[string]string `json:"annotations"`
 
+		Owners []Owner `json:"ownerReferences"`
+
 		Generation int64      `json:"generation"`
 		Deleted    *time.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
@@ -38,6 +40,30 @@ type Object struct {
 	Message  string    `json:"message"`
 	Count    int       `json:"count"`
 	Involved Reference `json:"involvedObject"`
+}
+
+// Owner is an owner of an object.
+type Owner struct {
+	Kind       string `json:"kind"`
+	UID        string `json:"uid"`
+	Controller bool   `json:"controller"`
+}
+
+// IsControlled reports whether an object has a controller, which makes and removes it.
+func (o Object) IsControlled() bool {
+	return slices.ContainsFunc(o.Metadata.Owners, func(by Owner) bool { return by.Controller })
+}
+
+// Count is a number. A field of another type, which other kinds have under the same name, counts as 0.
+type Count int
+
+// UnmarshalJSON reads a number.
+func (c *Count) UnmarshalJSON(data []byte) error {
+	var n int
+	if json.Unmarshal(data, &n) == nil {
+		*c = Count(n)
+	}
+	return nil
 }
 
 // Reference is the object that an event is about.
@@ -91,7 +117,7 @@ type Status struct {
 	Ready     int   `json:"readyReplicas"`
 	Available int   `json:"availableReplicas"`
 
-	Serving int `json:"ready"` // Jobs only: ready pods
+	Serving Count `json:"ready"` // Jobs only: ready pods
 
 	Containers []ContainerStatus `json:"containerStatuses"` // pods only
 }
