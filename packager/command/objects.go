@@ -32,6 +32,7 @@ type Object struct {
 		Template struct {
 			Spec PodSpec `json:"spec"`
 		} `json:"template"`
+		Components json.RawMessage `json:"components"` // Applications of Toskose's operator only
 	} `json:"spec"`
 	Status Status `json:"status"`
 
@@ -153,6 +154,21 @@ type ContainerState struct {
 		Reason   string `json:"reason"`
 		Message  string `json:"message"`
 	} `json:"terminated"`
+}
+
+// Workloads returns the workloads that Toskose's operator makes of an Application; of other objects, none.
+func (o Object) Workloads() []Object {
+	var components []struct {
+		Workload Object `json:"workload"`
+	}
+	if json.Unmarshal(o.Spec.Components, &components) != nil { // another kind has a field of this name
+		return nil
+	}
+	var all []Object
+	for _, c := range components {
+		all = append(all, c.Workload)
+	}
+	return all
 }
 
 // Workload returns the name of the workload that an object belongs to.
