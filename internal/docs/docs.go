@@ -47,6 +47,7 @@ const (
 	Printed    Kind = "what is printed"
 	Message    Kind = "a message that explains a mistake"
 	Resource   Kind = "a resource of Argo CD or Flux"
+	Level      Kind = "a resource of Toskose's operator"
 	unknown    Kind = ""
 )
 
@@ -109,6 +110,8 @@ func (b Block) yaml() Kind {
 	switch {
 	case has("tosca_definitions_version"):
 		return File
+	case strings.Contains(top["apiVersion"].Value, "toskose.io/"):
+		return Level
 	case has("apiVersion"):
 		return Resource
 	case has("scrape_configs", "groups"):
