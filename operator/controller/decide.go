@@ -89,8 +89,18 @@ func (d *decision) decideEntry(place levels.Place, resource *object, e entry, v 
 	case !isControlledBy(now, resource) || !hasSpec(now, e.spec):
 		d.apply = append(d.apply, e)
 	default:
-		p.situation, p.replicas = situationOf(now), replicasOf(now)
+		p.situation, p.replicas = belowDeployed(now), replicasOf(now)
 	}
+}
+
+// belowDeployed returns the state of an object below a deployed resource. If the object is to be deployed, it can be stored only
+// until its controller has seen that the resource is deployed.
+func belowDeployed(o *object) string {
+	state := situationOf(o)
+	if state == levels.Stored && boolOf(o, "spec", "deploy") {
+		return levels.Deploying
+	}
+	return state
 }
 
 // decideAdopted decides about an application that names the resource as its upper resource, and that no entry lists.
@@ -103,7 +113,11 @@ func (d *decision) decideAdopted(place levels.Place, resource, o *object, v view
 	if !isControlledBy(o, resource) && o.GetDeletionTimestamp() == nil {
 		d.adopt = append(d.adopt, o)
 	}
-	d.parts = append(d.parts, part{name: name, situation: situationOf(o)})
+	p := part{name: name, situation: situationOf(o)}
+	if v.deployed {
+		p.situation = belowDeployed(o)
+	}
+	d.parts = append(d.parts, p)
 }
 
 // isAdoptable reports whether an object without another controller names the resource as its upper resource.

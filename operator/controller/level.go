@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ const (
 	levelManager = client.FieldOwner("toskose.io/level")
 	upperManager = client.FieldOwner("toskose.io/upper")
 )
+
+// errUpperUnknown is returned for a resource whose upper resource has no status yet: it is unknown whether that is deployed.
+var errUpperUnknown = errors.New("the upper resource has no status yet")
 
 // Level reconciles the resources of a kind with a list of lower resources: a level, or Application.
 type Level struct {
@@ -41,6 +45,9 @@ func (l *Level) Reconcile(ctx context.Context, request reconcile.Request) (recon
 		return reconcile.Result{}, l.releaseAll(ctx, resource, nil)
 	}
 	v, err := l.look(ctx, resource)
+	if errors.Is(err, errUpperUnknown) { // its first status leads here again
+		return reconcile.Result{}, nil
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -151,6 +158,9 @@ func (l *Level) isDeployedAbove(ctx context.Context, resource *object) (deployed
 	upper := newObject(gvkOf(*l.Place.Upper), types.NamespacedName{Name: name})
 	if err := l.Get(ctx, client.ObjectKeyFromObject(upper), upper); err != nil {
 		return false, "", client.IgnoreNotFound(err)
+	}
+	if numberOf(upper, "status", "observedGeneration") == 0 && upper.GetGeneration() > 0 {
+		return false, "", errUpperUnknown
 	}
 	return boolOf(upper, "status", "deployed") && upper.GetDeletionTimestamp() == nil, "", nil
 }
