@@ -26,6 +26,9 @@ build install dist image cross build/test/toskose-unit build/test/toskose-unit-r
 # than this machine's: make build ARCHS="amd64 arm64".
 ARCHS ?= $(ARCH)
 
+# The programs beside `toskose` that make build builds. Tests that need no operator leave it out: it takes a minute to compile.
+PROGRAMS ?= toskose-unit toskose-manager toskose-operator
+
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,12 +37,12 @@ help: ## this list
 build: ## bin/toskose, bin/toskose-unit, bin/toskose-manager, bin/toskose-operator
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/toskose ./cmd/toskose
-	@for arch in $(ARCHS); do for name in toskose-unit toskose-manager toskose-operator; do \
+	@for arch in $(ARCHS); do for name in $(PROGRAMS); do \
 		echo "$(BIN)/$$name-linux-$$arch"; \
 		flags=; [ "$$name" != toskose-unit ] || flags="$(UNIT_FLAGS)"; \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build $$flags -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/$$name-linux-$$arch ./cmd/$$name; \
 	done; done
-	@for name in toskose-unit toskose-manager toskose-operator; do ln -f $(BIN)/$$name-linux-$(firstword $(ARCHS)) $(BIN)/$$name; done
+	@for name in $(PROGRAMS); do ln -f $(BIN)/$$name-linux-$(firstword $(ARCHS)) $(BIN)/$$name; done
 
 .PHONY: install
 install: build ## toskose, units, managers, operators and completions, below PREFIX (/usr/local)
