@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +21,11 @@ func withOperator(t *testing.T) {
 	must(t, "..", found(t, "make"), "build", "BIN="+bin, "VERSION="+run, "PROGRAMS=toskose-operator")
 	name, dir := "toskose-operator:"+run, filepath.Join(t.TempDir(), "plant")
 	must(t, "", "toskose", "operator", "--levels", "assemblyline,asset", "--image", name, "--build", "-o", dir)
-	t.Cleanup(func() { _, _ = engine.ImageRemove(t.Context(), name, image.RemoveOptions{}) })
+	t.Cleanup(func() {
+		if _, err := engine.ImageRemove(context.Background(), name, image.RemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	load(t, name)
 	t.Cleanup(func() { kubectl(t, "delete", "-k", dir, "--ignore-not-found", "--timeout=3m") })
 	kubectl(t, "apply", "-k", dir)
