@@ -231,6 +231,11 @@ bench-manager: build ## the manager beside 1,000 units: start, memory, states, e
 bench-page: ## the manager's page in a real browser: first paint, an update, 500 components
 	go test -count=1 -run '^$$' -bench ThePage -benchtime 1x ./e2e/web
 
+# TEST_ASSET_KUBE_APISERVER and TEST_ASSET_ETCD are the API server's programs.
+.PHONY: bench-operator
+bench-operator: build ## the operator with 1,000 applications in 20 assets, beside the same Deployments without it: times, memory, restart
+	TOSKOSE_OPERATOR=$(CURDIR)/$(BIN)/toskose-operator go test -tags envtest -count=1 -timeout 20m -run '^$$' -bench Plant -benchtime 1x ./operator/controller
+
 .PHONY: bench-packager
 bench-packager: build ## how fast toskose packages: contexts, images, wide and large archives
 	go run ./scripts/benchpackager

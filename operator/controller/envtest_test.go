@@ -33,7 +33,7 @@ import (
 
 // apiServer is a real API server with the operator's manifests. It has no controllers of Kubernetes: no pods, no garbage collection.
 type apiServer struct {
-	t         *testing.T
+	t         testing.TB
 	config    *rest.Config
 	admin     client.Client
 	structure levels.Structure
@@ -103,7 +103,7 @@ func (s *apiServer) post(file string) error {
 }
 
 // wait waits until a condition holds.
-func (s *apiServer) wait(t *testing.T, what string, holds func() bool) {
+func (s *apiServer) wait(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {

@@ -27,8 +27,7 @@ var errUpperUnknown = errors.New("the upper resource has no status yet")
 
 // Level reconciles the resources of a kind with a list of lower resources: a level, or Application.
 type Level struct {
-	client.Client               // its reads may be out of date
-	Live          client.Reader // reads the cluster itself
+	client.Client // its reads may be out of date
 	Place         levels.Place
 	Namespace     string        // of applications whose entry names none
 	RetryAfter    time.Duration // when a conflict or an invalid resource is looked at again
@@ -117,17 +116,15 @@ func (l *Level) below(ctx context.Context, resource *object) ([]object, error) {
 	return list.Items, err
 }
 
-// find returns an object of the next lower kind, or nil. The cache may not have it yet, so the cluster is asked before it is made.
+// find returns an object of the next lower kind, or nil. If the cache does not have it yet, it is applied: the API server refuses
+// that for an object with another controller.
 func (l *Level) find(ctx context.Context, key types.NamespacedName) (*object, error) {
-	for _, reader := range []client.Reader{l.Client, l.Live} {
-		o := newObject(gvkOf(*l.Place.Lower), key)
-		if err := reader.Get(ctx, key, o); err == nil {
-			return o, nil
-		} else if !apierrors.IsNotFound(err) {
-			return nil, err
-		}
+	o := newObject(gvkOf(*l.Place.Lower), key)
+	err := l.Get(ctx, key, o)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	return nil, nil
+	return o, err
 }
 
 func (l *Level) lookAtNamespaces(ctx context.Context, v *view) error {

@@ -182,7 +182,7 @@ func (p *plant) reconcile(k levels.Kind, key types.NamespacedName) {
 	p.t.Helper()
 	place, _ := p.structure.Find(k.Singular)
 	reports := reporter{client: p.client, events: p.events, now: func() time.Time { return time.Unix(0, 0) }}
-	var r reconcile.Reconciler = &Level{Client: p.client, Live: p.client, Place: place, Namespace: "plant", reporter: reports}
+	var r reconcile.Reconciler = &Level{Client: p.client, Place: place, Namespace: "plant", reporter: reports}
 	if k == levels.Component {
 		r = &Component{Client: p.client, Live: p.client, reporter: reports}
 	}

@@ -9,11 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/toskose/toskose/operator/levels"
@@ -31,6 +35,9 @@ const (
 	// parallel is the number of resources of a kind that are reconciled concurrently.
 	parallel   = 8
 	retryAfter = 10 * time.Second
+
+	// settleTime is how long a resource waits for further changes below it.
+	settleTime = 200 * time.Millisecond
 )
 
 // index is an index of the cache.
@@ -102,7 +109,7 @@ func add(m manager.Manager, place levels.Place, namespace string) error {
 	reports := reporter{client: m.GetClient(), events: m.GetEventRecorderFor("toskose-" + place.Own.Singular), now: time.Now}
 	b := ctrl.NewControllerManagedBy(m).Named(place.Own.Singular).
 		WithOptions(controller.Options{MaxConcurrentReconciles: parallel}).
-		For(newObject(gvkOf(place.Own), types.NamespacedName{}))
+		For(newObject(gvkOf(place.Own), types.NamespacedName{}), builder.WithPredicates(otherThanStatus()))
 	var r reconcile.Reconciler
 	if place.Own == levels.Component {
 		r = &Component{Client: m.GetClient(), Live: m.GetAPIReader(), RetryAfter: retryAfter, reporter: reports}
@@ -112,11 +119,11 @@ func add(m manager.Manager, place levels.Place, namespace string) error {
 			}))
 		}
 	} else {
-		r = &Level{Client: m.GetClient(), Live: m.GetAPIReader(), Place: place, Namespace: namespace, RetryAfter: retryAfter, reporter: reports}
+		r = &Level{Client: m.GetClient(), Place: place, Namespace: namespace, RetryAfter: retryAfter, reporter: reports}
 		b = b.Watches(newObject(gvkOf(*place.Lower), types.NamespacedName{}), requests(func(o *object) []types.NamespacedName { return above(place, o) }))
 	}
 	if place.Upper != nil {
-		b = b.Watches(newObject(gvkOf(*place.Upper), types.NamespacedName{}), belowOf(m.GetClient(), place.Own))
+		b = b.Watches(newObject(gvkOf(*place.Upper), types.NamespacedName{}), belowOf(m.GetClient(), place.Own), builder.WithPredicates(seenFromBelow()))
 	}
 	if place.Lower != nil && *place.Lower == levels.Application {
 		b = b.Watches(&corev1.Namespace{}, all(m.GetClient(), place.Own))
@@ -125,6 +132,23 @@ func add(m manager.Manager, place levels.Place, namespace string) error {
 		return fmt.Errorf("cannot start the controller of %s: %w", place.Own.Plural, err)
 	}
 	return nil
+}
+
+// otherThanStatus selects updates of a resource itself: its controller has written the status.
+func otherThanStatus() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, after := asObject(e.ObjectOld), asObject(e.ObjectNew)
+		return before.GetGeneration() != after.GetGeneration() || !equal(before.GetOwnerReferences(), after.GetOwnerReferences()) ||
+			!equal(before.GetFinalizers(), after.GetFinalizers()) || (before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)
+	}}
+}
+
+// seenFromBelow selects updates of a resource that the resources below it depend on: whether it is deployed, known or paused.
+func seenFromBelow() predicate.Predicate {
+	look := func(o *object) string {
+		return fmt.Sprint(boolOf(o, "status", "deployed"), numberOf(o, "status", "observedGeneration") > 0, o.GetDeletionTimestamp() != nil, o.GetAnnotations()[levels.Paused])
+	}
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return look(asObject(e.ObjectOld)) != look(asObject(e.ObjectNew)) }}
 }
 
 // above returns the resources whose state depends on an object of the next lower kind.
@@ -149,11 +173,27 @@ func inNamespace(o *object, names ...string) []types.NamespacedName {
 	return all
 }
 
-// requests returns a handler of events that maps an object to the resources to reconcile.
+// requests returns a handler of events of objects below the resources to reconcile. It delays reconciling, so that one looks at
+// many events.
 func requests(of func(*object) []types.NamespacedName) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
-		return requestsOf(of(asObject(o)))
-	})
+	enqueue := func(q workqueue.TypedRateLimitingInterface[reconcile.Request], objects ...client.Object) {
+		for _, o := range objects {
+			for _, r := range requestsOf(of(asObject(o))) {
+				q.AddAfter(r, settleTime)
+			}
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(q, e.Object)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(q, e.ObjectOld, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			enqueue(q, e.Object)
+		},
+	}
 }
 
 func requestsOf(keys []types.NamespacedName) []reconcile.Request {

@@ -29,14 +29,10 @@ func stateOf(want, now *object) workloadState {
 	status := func(field string) int64 { return numberOf(now, "status", field) }
 	s := workloadState{replicas: status("readyReplicas")}
 	switch {
-	case status("observedGeneration") < now.GetGeneration():
-		s.why = "the cluster has not seen its workload's last change yet"
-	case status("updatedReplicas") < replicas:
-		s.why = fmt.Sprintf("%d of %d replicas are of its current version", status("updatedReplicas"), replicas)
-	case status("replicas") > replicas:
-		s.why = fmt.Sprintf("%d replicas of an earlier version are being removed", status("replicas")-replicas)
 	case s.replicas < replicas:
 		s.why = fmt.Sprintf("%d of %d replicas are ready", s.replicas, replicas)
+	case status("observedGeneration") < now.GetGeneration(), status("updatedReplicas") < replicas, status("replicas") > replicas:
+		s.why = "its replicas are being replaced by those of its current version"
 	default:
 		s.running, s.why = true, fmt.Sprintf("%d of %d replicas are ready", replicas, replicas)
 	}

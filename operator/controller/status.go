@@ -67,7 +67,8 @@ func (r *reporter) report(ctx context.Context, resource *object, field string, s
 	if err != nil {
 		return err
 	}
-	if state := wordOf(status, field); state != wordOf(before, field) {
+	state, old := wordOf(status, field), wordOf(before, field)
+	if isNew := old == "" && state == levels.Deploying; state != old && !isNew {
 		r.events.Event(resource, corev1.EventTypeNormal, state, conditions[0].message)
 	}
 	for _, c := range conditions[1:] {
