@@ -79,7 +79,7 @@ func (c *Component) isPaused(ctx context.Context, component *object) (bool, erro
 	return application.GetAnnotations()[levels.Paused] == "true", nil
 }
 
-// bringUp applies a component's objects, removes those that it no longer has, and looks at the workload.
+// bringUp applies a component's objects, removes its outdated objects, and reads the state of its workload.
 func (c *Component) bringUp(ctx context.Context, component *object, paused bool, out *outcome) error {
 	existing, err := c.existing(ctx, component)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/toskose/toskose/operator/levels"
 )
 
-// view is what a decision about a resource is based on.
+// view is the input of a decision about a resource.
 type view struct {
 	deployed bool // the resource and all above it are to be deployed
 	entries  []entry
@@ -22,7 +22,7 @@ type view struct {
 	enabled  map[string]bool // namespaces that levels may write into
 }
 
-// decision is what a resource needs next. It is complete if apply and remove are empty.
+// decision has the next changes below a resource, and its state.
 type decision struct {
 	apply     []entry   // objects to create or change, owned by the resource
 	adopt     []*object // applications to become the owner of

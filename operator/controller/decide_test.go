@@ -94,9 +94,9 @@ func TestTheStateOfAWorkload(t *testing.T) {
 		why     string
 	}{
 		"ready":           {"Deployment", status(3, 2, 2, 2), true, "2 of 2 replicas are ready"},
-		"not seen yet":    {"Deployment", status(2, 2, 2, 2), false, "its replicas are being replaced by those of its current version"},
-		"being updated":   {"StatefulSet", status(3, 2, 1, 2), false, "its replicas are being replaced by those of its current version"},
-		"old pods remain": {"Deployment", status(3, 3, 2, 3), false, "its replicas are being replaced by those of its current version"},
+		"not seen yet":    {"Deployment", status(2, 2, 2, 2), false, "replicas of an earlier version are being replaced"},
+		"being updated":   {"StatefulSet", status(3, 2, 1, 2), false, "replicas of an earlier version are being replaced"},
+		"old pods remain": {"Deployment", status(3, 3, 2, 3), false, "replicas of an earlier version are being replaced"},
 		"one lost":        {"Deployment", status(3, 2, 2, 1), false, "1 of 2 replicas are ready"},
 		"a Job runs":      {"Job", map[string]any{"active": int64(1)}, false, "its Job has not finished yet"},
 		"a Job is done":   {"Job", condition("Complete"), true, "its Job is complete"},

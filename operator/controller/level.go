@@ -16,7 +16,7 @@ import (
 	"github.com/toskose/toskose/operator/levels"
 )
 
-// The field managers of what a level applies: the resources that it lists, and its ownership of adopted applications.
+// The field managers of a level: of the resources that it lists, and of its ownership of adopted applications.
 const (
 	levelManager = client.FieldOwner("toskose.io/level")
 	upperManager = client.FieldOwner("toskose.io/upper")
@@ -68,7 +68,7 @@ func (l *Level) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	return reconcile.Result{}, nil
 }
 
-// look returns what the decision about a resource is based on.
+// look returns the input of the decision about a resource.
 func (l *Level) look(ctx context.Context, resource *object) (view, error) {
 	v := view{existing: map[types.NamespacedName]*object{}, enabled: map[string]bool{}}
 	v.entries, v.problems = entriesOf(l.Place, resource, l.Namespace)

@@ -14,7 +14,7 @@ import (
 	"github.com/toskose/toskose/operator/levels"
 )
 
-// object is a resource. Levels are named when the operator is installed, so there are no Go types for them.
+// object is a resource. The user names the levels, so they have no Go types.
 type object = unstructured.Unstructured
 
 func gvkOf(k levels.Kind) schema.GroupVersionKind {

@@ -73,7 +73,7 @@ func (l *Level) enter(ctx context.Context, application *object, e entry, now *ob
 	return err
 }
 
-// sharedSpec splits an entry of a permanent component into what all its applications have to agree on, and the user's own part.
+// sharedSpec splits an entry of a permanent component into the part that all its applications share, and the part of one application.
 func sharedSpec(spec map[string]any, application string) (shared, user map[string]any) {
 	shared, user = maps.Clone(spec), map[string]any{"name": application, "flowConfig": spec["flowConfig"]}
 	shared["flowConfig"] = map[string]any{"previous": []any{}, "next": []any{}}
@@ -84,7 +84,7 @@ func sharedSpec(spec map[string]any, application string) (shared, user map[strin
 	return shared, user
 }
 
-// sharedConflict describes why an application's entry of a permanent component differs from that of another application.
+// sharedConflict describes the difference between the entries of two applications for a permanent component.
 func sharedConflict(e entry, now *object, err error) string {
 	if now != nil && textOf(now, "spec", "image") != e.spec["image"] {
 		return fmt.Sprintf("component %q is permanent, and other applications use it with the image %q", e.name, textOf(now, "spec", "image"))

@@ -95,7 +95,7 @@ func newManager(ctx context.Context, cluster *rest.Config, opts Options) (manage
 	return m, opts.Registry.Register(&collector{reader: m.GetClient(), opts: opts})
 }
 
-// cacheOptions leaves out what the controllers do not read: managed fields, and workloads and ConfigMaps of others.
+// cacheOptions leaves out managed fields, and workloads and ConfigMaps without a component: the controllers do not read them.
 func cacheOptions() cache.Options {
 	ours, err := labels.Parse(levels.ComponentLabel)
 	if err != nil {

@@ -204,7 +204,7 @@ func requestsOf(keys []types.NamespacedName) []reconcile.Request {
 	return all
 }
 
-// belowOf returns a handler that maps a resource to those of the next lower kind.
+// belowOf returns a handler that maps a resource to the resources directly below it.
 func belowOf(c client.Client, lower levels.Kind) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, upper client.Object) []reconcile.Request {
 		opts := []client.ListOption{client.MatchingFields{upperIndex: upper.GetName()}}

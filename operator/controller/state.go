@@ -32,7 +32,7 @@ func stateOf(want, now *object) workloadState {
 	case s.replicas < replicas:
 		s.why = fmt.Sprintf("%d of %d replicas are ready", s.replicas, replicas)
 	case status("observedGeneration") < now.GetGeneration(), status("updatedReplicas") < replicas, status("replicas") > replicas:
-		s.why = "its replicas are being replaced by those of its current version"
+		s.why = "replicas of an earlier version are being replaced"
 	default:
 		s.running, s.why = true, fmt.Sprintf("%d of %d replicas are ready", replicas, replicas)
 	}

@@ -24,7 +24,7 @@ var (
 
 var componentObjects = []schema.GroupVersionKind{deploymentKind, statefulSetKind, jobKind, configMapKind}
 
-// digestAnnotation has a digest of what was applied: a field that is no longer wanted changes it.
+// digestAnnotation has a digest of the applied object. It differs when a field was removed.
 const digestAnnotation = "toskose.io/applied"
 
 // configPath is the folder of a permanent component's configuration file.

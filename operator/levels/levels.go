@@ -16,7 +16,7 @@ const (
 	Version    = "v1alpha1"
 )
 
-// System is the name of what is above the highest level.
+// System is the name of the top of the hierarchy, above the highest level.
 const System = "system"
 
 // MaxLevels is the maximum number of levels.

@@ -80,7 +80,7 @@ func TestAllProblemsOfAStructureAreReportedAtOnce(t *testing.T) {
 		}},
 		"fields of levels and equal plurals": {"call:name,sheep:sheep", levels.LevelGroup, []string{
 			`level "call": "name" is a field of every level, so it cannot be a plural`,
-			`level "sheep": its plural has to be another word`,
+			`level "sheep": its plural must differ from its name`,
 		}},
 		"too many": {"l1,l2,l3,l4,l5,l6,l7,l8,l9,l10,l11", levels.LevelGroup, []string{"11 levels are more than 10"}},
 		"groups":   {"", "apps.k8s.io", []string{`group "apps.k8s.io" is reserved for Kubernetes`}},

@@ -46,7 +46,7 @@ func Parse(text, group string) (Structure, error) {
 			}
 		}
 		if k.Singular == k.Plural {
-			refuse("level %q: its plural has to be another word", k.Singular)
+			refuse("level %q: its plural must differ from its name", k.Singular)
 		}
 		if slices.Contains(fields, k.Plural) {
 			refuse("level %q: %q is a field of every level, so it cannot be a plural", k.Singular, k.Plural)

@@ -2,8 +2,8 @@ package levels
 
 import "strings"
 
-// ofToskose has the names of Toskose's own kinds, of the category of all kinds, of the operator, and of what is above the highest
-// level.
+// ofToskose has the names of Toskose's own kinds, of the category of all kinds, of the operator, and of the top of
+// the hierarchy.
 var ofToskose = []string{System, "toskose", "operator", "application", "applications", "component", "components"}
 
 // ofKubernetes has the singular, plural and short names of the kinds of Kubernetes 1.34, and kubectl's category. kubectl could not

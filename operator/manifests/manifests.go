@@ -23,7 +23,7 @@ const Kustomization = "kustomization.yaml"
 // Together is the name of the Deployment that has all controllers.
 const Together = "operator"
 
-// Options select what is generated.
+// Options select the generated manifests.
 type Options struct {
 	Structure levels.Structure
 	Group     string // of the levels

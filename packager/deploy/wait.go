@@ -12,7 +12,7 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// waitForOperator waits until Toskose's operator has carried out what was applied, if it makes the workloads.
+// waitForOperator waits until Toskose's operator has carried out the applied manifests, if it makes the workloads.
 func (d *deployer) waitForOperator(ctx context.Context) (err error) {
 	if d.awaitOperator == nil {
 		return nil

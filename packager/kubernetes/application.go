@@ -116,7 +116,7 @@ type fieldSpec struct {
 	Path  string `yaml:"path"`
 }
 
-// secretReferences tells kustomize, which adds digests to the names of Secrets, where an Application has these names.
+// secretReferences lists the fields of an Application with names of Secrets. kustomize adds digests to these names.
 func secretReferences() configuration {
 	const volumes = "spec/components/workload/spec/template/spec/volumes/"
 	field := func(path string) fieldSpec { return fieldSpec{levels.Group, levels.Application.Kind, volumes + path} }

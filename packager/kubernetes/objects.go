@@ -262,15 +262,15 @@ type policyPort struct {
 }
 
 type kustomization struct {
-	APIVersion string            `yaml:"apiVersion"`
-	Kind       string            `yaml:"kind"`
-	Metadata   metadata          `yaml:"metadata"`
-	Namespace  string            `yaml:"namespace"`
-	Resources  []string          `yaml:"resources"`
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Metadata   metadata `yaml:"metadata"`
+	Namespace  string   `yaml:"namespace"`
+	Resources  []string `yaml:"resources"`
 
 	Configurations []string `yaml:"configurations,omitempty"`
 
-	Secrets    []secretGenerator `yaml:"secretGenerator,omitempty"`
+	Secrets []secretGenerator `yaml:"secretGenerator,omitempty"`
 }
 
 type secretGenerator struct {

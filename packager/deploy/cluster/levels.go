@@ -128,7 +128,7 @@ func (c *Cluster) controlled(ctx context.Context) ([]string, error) {
 // groups are the kinds of workloads, as kubectl prints them.
 var groups = map[string]string{"Deployment": "deployment.apps", "StatefulSet": "statefulset.apps", "Job": "job.batch"}
 
-// free returns names without those of workloads that have a controller.
+// free returns names without the workloads that have a controller.
 func (c *Cluster) free(ctx context.Context, names []string) ([]string, error) {
 	isWorkload := func(name string) bool {
 		kind, _, _ := strings.Cut(name, "/")
@@ -186,10 +186,10 @@ func (c *Cluster) leaveOperator(ctx context.Context) error {
 	return c.removeApplications(ctx)
 }
 
-// pollInterval is the time between two looks at what the operator has done.
+// pollInterval is the time between two requests for the state of the operator's resources.
 const pollInterval = 300 * time.Millisecond
 
-// AwaitOperator waits until the operator has carried out what was applied. It reports whether it has stored the application:
+// AwaitOperator waits until the operator has carried out the applied manifests. It reports whether it has stored the application:
 // the level above is not deployed.
 func (c *Cluster) AwaitOperator(ctx context.Context) (stored bool, err error) {
 	if c.info.Under == "" {
@@ -210,7 +210,7 @@ func (c *Cluster) AwaitOperator(ctx context.Context) (stored bool, err error) {
 	}
 }
 
-// lookAtOperator returns what the operator has not carried out yet, or "".
+// lookAtOperator returns the next thing that the operator has to carry out, or "".
 func (c *Cluster) lookAtOperator(ctx context.Context) (stored bool, why string, err error) {
 	all, err := c.resources(ctx, applicationKind)
 	if err != nil {
