@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,6 +144,12 @@ func TestThinkingBelowAnAssetOnKubernetes(t *testing.T) {
 
 	robot("robot-1", true)
 	must(t, "", "toskose", "deploy", app.dir)
+	forward(t, app.name, "service/toskose-manager", strings.TrimPrefix(app.manager, "http://127.0.0.1:"))
+	app.password = strings.TrimSpace(read(t, filepath.Join(app.dir, "secrets", "manager-password")))
+	eventually(t, "the manager answers", func() bool {
+		status, _ := app.ask(t, http.MethodGet, "/api/v1/app")
+		return status == http.StatusOK
+	})
 	must(t, "", "toskose", "up", "--dir", app.dir)
 	running := "Running " + app.name + "/" + app.name + "=Running"
 	eventually(t, "the robot is running", func() bool { return state("robot-1") == running })
