@@ -26,23 +26,26 @@ build install dist image cross build/test/toskose-unit build/test/toskose-unit-r
 # than this machine's: make build ARCHS="amd64 arm64".
 ARCHS ?= $(ARCH)
 
+# The programs beside `toskose` that make build builds. Tests that need no operator leave it out: it takes a minute to compile.
+PROGRAMS ?= toskose-unit toskose-manager toskose-operator
+
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## bin/toskose, bin/toskose-unit, bin/toskose-manager
+build: ## bin/toskose, bin/toskose-unit, bin/toskose-manager, bin/toskose-operator
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/toskose ./cmd/toskose
-	@for arch in $(ARCHS); do for name in toskose-unit toskose-manager; do \
+	@for arch in $(ARCHS); do for name in $(PROGRAMS); do \
 		echo "$(BIN)/$$name-linux-$$arch"; \
 		flags=; [ "$$name" != toskose-unit ] || flags="$(UNIT_FLAGS)"; \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch go build $$flags -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/$$name-linux-$$arch ./cmd/$$name; \
 	done; done
-	@for name in toskose-unit toskose-manager; do ln -f $(BIN)/$$name-linux-$(firstword $(ARCHS)) $(BIN)/$$name; done
+	@for name in $(PROGRAMS); do ln -f $(BIN)/$$name-linux-$(firstword $(ARCHS)) $(BIN)/$$name; done
 
 .PHONY: install
-install: build ## toskose, units, managers and completions, below PREFIX (/usr/local)
+install: build ## toskose, units, managers, operators and completions, below PREFIX (/usr/local)
 	scripts/install.sh bin "$(DESTDIR)$(PREFIX)" "$(ARCHS)"
 
 .PHONY: dist
@@ -115,6 +118,11 @@ GRAPHITE_TAGS ?= graphite
 .PHONY: e2e-graphite
 e2e-graphite: ## Graphite, nginx, PostgreSQL and Redis on a real engine: killed, out of ports, restored, upgraded and rolled back
 	go run ./scripts/gotest -tags $(GRAPHITE_TAGS) -count=1 -timeout 1h -run Graphite ./e2e
+
+# TEST_ASSET_KUBE_APISERVER and TEST_ASSET_ETCD are the programs that these tests start (Kubernetes' envtest).
+.PHONY: envtest-operator
+envtest-operator: ## the operator's controllers with a real API server: permissions, refusals, columns, states
+	go run ./scripts/gotest -tags envtest -count=1 -timeout 10m -run OnAnAPIServer ./operator/controller
 
 # scripts/podman.sh makes each Podman; root, Podman, aardvark-dns, newuidmap and slirp4netns are needed.
 .PHONY: e2e-podman
@@ -196,6 +204,7 @@ lint: ## golangci-lint, with the rules of .golangci.yml, and the count of phrase
 	@go run ./scripts/prose -max 1.5
 	@# Tests that run only where there is a cluster, a swarm or engines of their own have to compile all the same.
 	@for tags in chaos chaos,kubernetes clusters graphite graphite,kubernetes podman swarm; do GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags $$tags ./e2e; done
+	@GOFLAGS="$$(go env GOFLAGS) $(LINT_FLAGS)" go vet -tags envtest ./operator/controller
 
 .PHONY: fmt
 fmt: ## format all Go files
@@ -241,6 +250,11 @@ bench-manager: build ## the manager beside 1,000 units: start, memory, states, e
 .PHONY: bench-page
 bench-page: ## the manager's page in a real browser: first paint, an update, 1,000 components
 	go test -count=1 -run '^$$' -bench ThePage -benchtime 1x ./e2e/web
+
+# TEST_ASSET_KUBE_APISERVER and TEST_ASSET_ETCD are the API server's programs.
+.PHONY: bench-operator
+bench-operator: build ## the operator with 1,000 applications in 20 assets, beside the same Deployments without it: times, memory, restart
+	TOSKOSE_OPERATOR=$(CURDIR)/$(BIN)/toskose-operator go test -tags envtest -count=1 -timeout 20m -run '^$$' -bench Plant -benchtime 1x ./operator/controller
 
 .PHONY: bench-packager
 bench-packager: build ## how fast toskose packages: contexts, images, wide and large archives

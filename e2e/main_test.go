@@ -68,7 +68,7 @@ func random() string {
 // build makes the binaries as make build does, of the tree as it is now.
 func build() error {
 	for _, words := range [][]string{
-		{"make", "build", "BIN=" + bin, "VERSION=" + run},
+		{"make", "build", "BIN=" + bin, "VERSION=" + run, "PROGRAMS=toskose-unit toskose-manager"},
 		{"go", "build", "-trimpath", "-o", filepath.Join(bin, "zipcsar"), "./scripts/zipcsar"},
 	} {
 		cmd := exec.CommandContext(context.Background(), words[0], words[1:]...)

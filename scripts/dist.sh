@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# dist.sh DIR: builds a release in DIR: archives of toskose, each with the unit and the manager for linux on every
-# architecture, Debian packages, SBOMs and SHA256SUMS. The build is reproducible: the same commit and version of Go
+# dist.sh DIR: builds a release in DIR: archives of toskose, each with unit, manager and operator for linux on
+# every architecture, Debian packages, SBOMs and SHA256SUMS. The build is reproducible: the same commit and version of Go
 # produce the same bytes. It needs Go, GNU tar, gzip, zip and dpkg-deb.
 #
 # UNIT_FLAGS are the build flags of the unit, VERSION and COMMIT are printed by `toskose version`, and
@@ -10,7 +10,7 @@ set -euo pipefail
 out=$1
 cd "$(dirname "$0")/.."
 platforms=${DIST_PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
-archs='amd64 arm64' # of units and managers
+archs='amd64 arm64' # of units, managers and operators
 : "${UNIT_FLAGS?}"
 : "${VERSION:=$(git describe --tags --always --dirty)}" "${COMMIT=$(git rev-parse --short=12 HEAD)}"
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
@@ -130,7 +130,7 @@ sbom() { # COMMAND FILE
 mkdir "$work/bin"
 go build -o "$work/native" ./cmd/toskose
 for arch in $archs; do
-	for name in toskose-unit toskose-manager; do build $name linux "$arch" "$work/bin/$name-linux-$arch"; done
+	for name in toskose-unit toskose-manager toskose-operator; do build $name linux "$arch" "$work/bin/$name-linux-$arch"; done
 done
 licenses >"$work/THIRD-PARTY-LICENSES"
 for platform in $platforms; do
@@ -141,5 +141,6 @@ build toskose linux amd64 "$work/toskose"
 sbom toskose "$work/toskose"
 sbom toskose-unit "$work/bin/toskose-unit-linux-amd64"
 sbom toskose-manager "$work/bin/toskose-manager-linux-amd64"
+sbom toskose-operator "$work/bin/toskose-operator-linux-amd64"
 (cd "$out" && rm -f SHA256SUMS && sha256sum -- * >"$work/sums" && cp "$work/sums" SHA256SUMS)
 say "$out"

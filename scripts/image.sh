@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# image.sh VERSION ARCHS: builds toskose:VERSION from bin/, with units and managers for ARCHS, on the Docker engine.
+# image.sh VERSION ARCHS: builds toskose:VERSION from bin/, with units, managers and operators for ARCHS, on the Docker engine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 context=$(mktemp -d)

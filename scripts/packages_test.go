@@ -77,7 +77,7 @@ func imports(t *testing.T) map[string][]string {
 }
 
 // rooms are the columns of the picture, from left to right.
-var rooms = []string{"packager", "tosca", "spec", "manager", "unit"}
+var rooms = []string{"operator", "packager", "tosca", "spec", "manager", "unit"}
 
 // group is a box of the picture: packages with one subject. A member that ends with /... includes the packages below it.
 type group struct {
@@ -88,34 +88,37 @@ type group struct {
 
 // groups are the boxes. A package that is in none has a box of its own, in the room of its top folder.
 var groups = []group{
-	{0, "command line", []string{"cmd/toskose/..."}},
-	{0, "deploying", []string{"packager/deploy/..."}},
-	{0, "releases and data", []string{"packager/release", "packager/lock", "packager/rotate", "packager/volumes/...", "packager/running", "packager/conflict", "packager/command"}},
-	{0, "attaching", []string{"packager/attach"}},
-	{0, "images", []string{"packager/image/..."}},
-	{0, "manifests", []string{"packager/compose", "packager/kubernetes", "packager/output"}},
-	{0, "the plan", []string{"packager", "packager/config", "templates"}},
-	{0, "drawings", []string{"graph"}},
-	{0, "clusters of machines", []string{"edge/..."}},
-	{1, "the application", []string{"tosca"}},
-	{1, "TOSCA's rules", []string{"tosca/internal/..."}},
-	{1, "archives, diagnostics", []string{"tosca/csar", "tosca/diag/..."}},
-	{2, "the model", []string{"spec/..."}},
-	{3, "the binary", []string{"cmd/toskose-manager", "manager/legacy"}},
-	{3, "the API and the page", []string{"manager/api", "manager/openapi", "manager/web", "manager/httpserver", "manager/idempotency", "manager/metrics"}},
-	{3, "who may do what", []string{"manager/access", "manager/users", "manager/audit"}},
-	{3, "the application", []string{"manager", "manager/attach", "manager/removed", "manager/traces"}},
-	{3, "clients", []string{"manager/client"}},
-	{3, "requests and views", []string{"manager/fleet", "manager/logs", "manager/view", "manager/rest", "manager/topology", "manager/series"}},
-	{3, "the goal", []string{"manager/goal", "manager/keep", "manager/signature"}},
-	{3, "what units report", []string{"manager/mirror", "manager/discovery", "manager/unitclient", "manager/reason"}},
-	{4, "the binary", []string{"cmd/toskose-unit"}},
-	{4, "the container", []string{"unit", "unit/rpc"}},
-	{4, "components", []string{"unit/component", "unit/process"}},
-	{4, "processes", []string{"unit/reaper", "unit/proctree", "unit/ready", "unit/events", "unit/sigaction", "unit/limits/..."}},
-	{4, "files", []string{"unit/journal", "unit/documents", "unit/logs", "unit/safepath"}},
-	{4, "configuration", []string{"unit/config"}},
-	{4, "the wire", []string{"unit/wire"}},
+	{0, "the binary", []string{"cmd/toskose-operator"}},
+	{0, "controllers", []string{"operator/controller"}},
+	{0, "levels and manifests", []string{"operator/levels", "operator/manifests"}},
+	{1, "command line", []string{"cmd/toskose/..."}},
+	{1, "deploying", []string{"packager/deploy/..."}},
+	{1, "releases and data", []string{"packager/release", "packager/lock", "packager/rotate", "packager/volumes/...", "packager/running", "packager/conflict", "packager/command"}},
+	{1, "attaching", []string{"packager/attach"}},
+	{1, "images", []string{"packager/image/..."}},
+	{1, "manifests", []string{"packager/compose", "packager/kubernetes", "packager/output"}},
+	{1, "the plan", []string{"packager", "packager/config", "templates"}},
+	{1, "drawings", []string{"graph"}},
+	{1, "clusters of machines", []string{"edge/..."}},
+	{2, "the application", []string{"tosca"}},
+	{2, "TOSCA's rules", []string{"tosca/internal/..."}},
+	{2, "archives, diagnostics", []string{"tosca/csar", "tosca/diag/..."}},
+	{3, "the model", []string{"spec/..."}},
+	{4, "the binary", []string{"cmd/toskose-manager", "manager/legacy"}},
+	{4, "the API and the page", []string{"manager/api", "manager/openapi", "manager/web", "manager/httpserver", "manager/idempotency", "manager/metrics"}},
+	{4, "who may do what", []string{"manager/access", "manager/users", "manager/audit"}},
+	{4, "the application", []string{"manager", "manager/attach", "manager/removed", "manager/traces"}},
+	{4, "clients", []string{"manager/client"}},
+	{4, "requests and views", []string{"manager/fleet", "manager/logs", "manager/view", "manager/rest", "manager/topology", "manager/series"}},
+	{4, "the goal", []string{"manager/goal", "manager/keep", "manager/signature"}},
+	{4, "what units report", []string{"manager/mirror", "manager/discovery", "manager/unitclient", "manager/reason"}},
+	{5, "the binary", []string{"cmd/toskose-unit"}},
+	{5, "the container", []string{"unit", "unit/rpc"}},
+	{5, "components", []string{"unit/component", "unit/process"}},
+	{5, "processes", []string{"unit/reaper", "unit/proctree", "unit/ready", "unit/events", "unit/sigaction", "unit/limits/..."}},
+	{5, "files", []string{"unit/journal", "unit/documents", "unit/logs", "unit/safepath"}},
+	{5, "configuration", []string{"unit/config"}},
+	{5, "the wire", []string{"unit/wire"}},
 }
 
 // has reports whether a package belongs to a group.

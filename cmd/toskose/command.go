@@ -97,7 +97,7 @@ func newCommand(env environment) *cobra.Command {
 	shortenHelp(cmd)
 	engine.register(cmd)
 	cmd.AddCommand(newPackage(env, &engine), newDeploy(env, &engine), newUndeploy(env, &engine), newVersion(env), newConfig(env),
-		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine), newMan())
+		newInit(env, &engine), newValidate(env), newInspect(env), newGraph(env), newPlan(env, &engine), newOperator(env, &engine), newMan())
 	cmd.AddCommand(attach.Commands(attach.Environment{
 		Streams: env.streams(), Environ: env.environ, Binaries: env.binaries, Version: built().version, Connect: engine.connect, Quiet: &engine.quiet,
 		Inspector: inspector,

@@ -14,6 +14,7 @@ import (
 const (
 	eventStep       = "step"       // one step
 	eventDeployed   = "deployed"   // the last line, if everything runs
+	eventStored     = "stored"     // the last line, if the application is below a level that is not deployed
 	eventUndeployed = "undeployed" // the last line, if everything was removed
 )
 
@@ -42,6 +43,9 @@ type deployment struct {
 }
 
 func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
+	if result.Stored {
+		return &deployment{Kind: eventStored, Application: result.Info.App, Path: opts.Dir}
+	}
 	down := []string{"toskose undeploy"}
 	if opts.Target != "" {
 		down = append(down, "--target", opts.Target)
@@ -67,8 +71,12 @@ func newDeployment(opts deploy.Options, result deploy.Result) *deployment {
 
 // print prints it as text.
 func (d *deployment) print(w io.Writer) {
-	if d.Kind == eventUndeployed {
+	switch d.Kind {
+	case eventUndeployed:
 		return // each step has been printed
+	case eventStored:
+		fmt.Fprintf(w, "\n%s is stored: it runs when the level above it is deployed.\n", d.Application)
+		return
 	}
 	fmt.Fprintf(w, "\n%s is running. Its manager is at %s, with the API's documentation under /docs", d.Application, d.Address)
 	if d.Forward != "" {

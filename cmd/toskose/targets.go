@@ -52,6 +52,7 @@ func (f *targetFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.kubernetes.ServiceType, "service-type", kubernetes.ServiceNodePort, "how Kubernetes publishes ports: ClusterIP, NodePort or LoadBalancer")
 	flags.StringVar(&f.kubernetes.PullSecret, "image-pull-secret", "", "existing Kubernetes Secret of type dockerconfigjson to pull the images with")
 	flags.BoolVar(&f.kubernetes.OpenShift, "openshift", false, "leave users and groups of pods to the cluster, as OpenShift's restricted security context constraints require")
+	flags.StringVar(&f.kubernetes.Under, "under", "", "`KIND/NAME` of the resource that the application belongs to on Kubernetes, or system: at the top; the operator then makes its workloads")
 	flags.StringVar(&f.kubernetes.ClusterDomain, "cluster-domain", kubernetes.DefaultClusterDomain, "domain of the Kubernetes cluster")
 }
 
@@ -78,6 +79,9 @@ func (f *targetFlags) complete() error {
 		if !external {
 			f.targets = append(f.targets, targetCompose)
 		}
+	}
+	if f.kubernetes.Under != "" && !f.has(targetKubernetes) {
+		return fmt.Errorf("--under is for --target %s only", targetKubernetes)
 	}
 	if err := f.compose.Validate(); err != nil {
 		return err

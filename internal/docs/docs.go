@@ -48,6 +48,7 @@ const (
 	Message    Kind = "a message that explains a mistake"
 	Resource   Kind = "a resource of Argo CD or Flux"
 	Cluster    Kind = "a cluster.yaml"
+	Level      Kind = "a resource of Toskose's operator"
 	unknown    Kind = ""
 )
 
@@ -110,6 +111,8 @@ func (b Block) yaml() Kind {
 	switch {
 	case has("tosca_definitions_version"):
 		return File
+	case strings.Contains(top["apiVersion"].Value, "toskose.io/"):
+		return Level
 	case has("apiVersion"):
 		return Resource
 	case has("scrape_configs", "groups"):

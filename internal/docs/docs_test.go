@@ -38,7 +38,7 @@ func TestSomeTestChecksEveryBlockOfTheDocumentation(t *testing.T) {
 	names := map[docs.Kind]string{
 		docs.Shell: "Shell", docs.UnitCalls: "UnitCalls", docs.File: "File", docs.Templates: "Templates", docs.Config: "Config",
 		docs.Prometheus: "Prometheus", docs.Workflow: "Workflow", docs.Supervisor: "Supervisor", docs.Dockerfile: "Dockerfile",
-		docs.Message: "Message", docs.Resource: "Resource", docs.Cluster: "Cluster",
+		docs.Message: "Message", docs.Resource: "Resource", docs.Cluster: "Cluster", docs.Level: "Level",
 	}
 	for kind, name := range names {
 		if !strings.Contains(code, "docs.Of(t, docs."+name+")") {

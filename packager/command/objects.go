@@ -21,6 +21,8 @@ type Object struct {
 
 		Annotations map[string]string `json:"annotations"`
 
+		Owners []Owner `json:"ownerReferences"`
+
 		Generation int64      `json:"generation"`
 		Deleted    *time.Time `json:"deletionTimestamp"`
 	} `json:"metadata"`
@@ -30,6 +32,7 @@ type Object struct {
 		Template struct {
 			Spec PodSpec `json:"spec"`
 		} `json:"template"`
+		Components json.RawMessage `json:"components"` // Applications of Toskose's operator only
 	} `json:"spec"`
 	Status Status `json:"status"`
 
@@ -38,6 +41,30 @@ type Object struct {
 	Message  string    `json:"message"`
 	Count    int       `json:"count"`
 	Involved Reference `json:"involvedObject"`
+}
+
+// Owner is an owner of an object.
+type Owner struct {
+	Kind       string `json:"kind"`
+	UID        string `json:"uid"`
+	Controller bool   `json:"controller"`
+}
+
+// IsControlled reports whether an object has a controller, which makes and removes it.
+func (o Object) IsControlled() bool {
+	return slices.ContainsFunc(o.Metadata.Owners, func(by Owner) bool { return by.Controller })
+}
+
+// Count is a number. A field of another type, which other kinds have under the same name, counts as 0.
+type Count int
+
+// UnmarshalJSON reads a number.
+func (c *Count) UnmarshalJSON(data []byte) error {
+	var n int
+	if json.Unmarshal(data, &n) == nil {
+		*c = Count(n)
+	}
+	return nil
 }
 
 // Reference is the object that an event is about.
@@ -91,7 +118,7 @@ type Status struct {
 	Ready     int   `json:"readyReplicas"`
 	Available int   `json:"availableReplicas"`
 
-	Serving int `json:"ready"` // Jobs only: ready pods
+	Serving Count `json:"ready"` // Jobs only: ready pods
 
 	Containers []ContainerStatus `json:"containerStatuses"` // pods only
 }
@@ -127,6 +154,21 @@ type ContainerState struct {
 		Reason   string `json:"reason"`
 		Message  string `json:"message"`
 	} `json:"terminated"`
+}
+
+// Workloads returns the workloads that Toskose's operator makes of an Application; of other objects, none.
+func (o Object) Workloads() []Object {
+	var components []struct {
+		Workload Object `json:"workload"`
+	}
+	if json.Unmarshal(o.Spec.Components, &components) != nil { // another kind has a field of this name
+		return nil
+	}
+	var all []Object
+	for _, c := range components {
+		all = append(all, c.Workload)
+	}
+	return all
 }
 
 // Workload returns the name of the workload that an object belongs to.

@@ -80,9 +80,9 @@ func (d *decoder) checkManager(m Manager, nodes map[string]Node, target *Target,
 	for _, name := range slices.Sorted(maps.Keys(m.Env)) {
 		switch {
 		case !strings.HasPrefix(name, "OTEL_"):
-			d.reportAt("manager.env."+name, "the manager has no such variable: only variables of OpenTelemetry (OTEL_*) are set here")
+			d.ReportAt("manager.env."+name, "the manager has no such variable: only variables of OpenTelemetry (OTEL_*) are set here")
 		case strings.HasSuffix(name, "_HEADERS"):
-			d.reportAt("manager.env."+name, "headers are credentials, and manifests are not secret: send traces to a collector that needs none, and have it send them on")
+			d.ReportAt("manager.env."+name, "headers are credentials, and manifests are not secret: send traces to a collector that needs none, and have it send them on")
 		}
 	}
 	if (m.TLS.Certificate == "") != (m.TLS.Key == "") {

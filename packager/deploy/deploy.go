@@ -31,21 +31,23 @@ type deployer struct {
 	secrets  secretStore
 	remover  remover
 
-	stack          *stack.Stack                // the back-end of a swarm; nil: another back-end
-	halt           func(context.Context) error // pauses the swarm's updates before a rollback; nil: not a swarm
-	explainSilence func(context.Context) error // returns why a running manager is unreachable, if known; nil: not a swarm
-	removeComposed func(context.Context) error // removes the same application deployed with Compose; nil: not a swarm
-	held           *lock.Lock                  // nil: the caller holds the lock, or none is needed
-	existing       backend.Existing            // before this deployment
-	replaces       bool                        // an earlier version is running, whose manager may answer until it is replaced
-	restoring      bool                        // the previous release is deployed again after a failure
-	release        string                      // ID of the folder's release
-	next           release.Log                 // the log with this deployment
-	password       string                      // the manager's; empty: an external secret
-	previous       map[string]bool             // instance IDs of the replicas that the manager of the earlier version listed
-	renewed        map[string]bool             // see applier.Apply
-	unresponsive   []node                      // units that did not answer before the timeout
-	address        string                      // the manager's URL
+	stack          *stack.Stack                                   // the back-end of a swarm; nil: another back-end
+	halt           func(context.Context) error                    // pauses the swarm's updates before a rollback; nil: not a swarm
+	explainSilence func(context.Context) error                    // returns why a running manager is unreachable, if known; nil: not a swarm
+	removeComposed func(context.Context) error                    // removes the same application deployed with Compose; nil: not a swarm
+	awaitOperator  func(context.Context) (stored bool, err error) // waits for Toskose's operator; nil: it does not make the workloads
+	stored         bool                                           // the application is below a level that is not deployed
+	held           *lock.Lock                                     // nil: the caller holds the lock, or none is needed
+	existing       backend.Existing                               // before this deployment
+	replaces       bool                                           // an earlier version is running, whose manager may answer until it is replaced
+	restoring      bool                                           // the previous release is deployed again after a failure
+	release        string                                         // ID of the folder's release
+	next           release.Log                                    // the log with this deployment
+	password       string                                         // the manager's; empty: an external secret
+	previous       map[string]bool                                // instance IDs of the replicas that the manager of the earlier version listed
+	renewed        map[string]bool                                // see applier.Apply
+	unresponsive   []node                                         // units that did not answer before the timeout
+	address        string                                         // the manager's URL
 }
 
 // step is a part of a deployment. If run fails, fail returns the error that ends the deployment; it may undo changes.
@@ -65,6 +67,7 @@ var deploySteps = []step{
 	{"report the changes", (*deployer).reportChanges, (*deployer).unchanged},
 	{"list the replicas", (*deployer).listReplicas, (*deployer).failed},
 	{"apply the manifests", (*deployer).apply, (*deployer).failed},
+	{"wait for the operator", (*deployer).waitForOperator, (*deployer).failed},
 	{"wait for the units", (*deployer).waitForUnits, (*deployer).failed},
 	{"remove outdated resources", (*deployer).cleanUp, (*deployer).incomplete},
 	{"restore the goal", (*deployer).restoreGoal, (*deployer).incomplete},
@@ -77,6 +80,7 @@ var restoreSteps = []step{
 	{"read the manager's password", (*deployer).readPassword, (*deployer).unchanged},
 	{"list the replicas", (*deployer).listReplicas, (*deployer).explained},
 	{"apply the manifests", (*deployer).apply, (*deployer).explained},
+	{"wait for the operator", (*deployer).waitForOperator, (*deployer).explained},
 	{"wait for the units", (*deployer).waitForUnits, (*deployer).explained},
 	{"remove outdated resources", (*deployer).cleanUp, (*deployer).unchanged},
 	{"restore the goal", (*deployer).restoreGoal, (*deployer).unchanged},
@@ -113,6 +117,9 @@ func Up(ctx context.Context, engine *client.Client, opts Options) (Result, error
 	defer unlock()
 	if err := d.run(locked, deploySteps); err != nil {
 		return Result{}, err
+	}
+	if d.stored {
+		return Result{Info: d.Info, Dir: d.Dir, Stored: true}, nil
 	}
 	if d.location.Forward() != "" { // this call's port forwarding ends when it returns
 		d.address = backend.ManagerURL(d.Info, backend.LocalHost(d.Info))

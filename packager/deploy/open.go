@@ -82,6 +82,9 @@ func (d *deployer) onCluster(ctx context.Context, info kubernetes.Info) error {
 		return err
 	}
 	d.use(c)
+	if info.Under != "" {
+		d.awaitOperator = c.AwaitOperator
+	}
 	return nil
 }
 

@@ -58,6 +58,7 @@ type Result struct {
 	Dir     string // the deployed folder
 	Address string // the manager's URL: http://HOST:PORT, or https
 	Forward string // the command that forwards the manager's port to that address; empty: not needed
+	Stored  bool   // nothing runs: the application is below a level that is not deployed
 }
 
 // The values of Options.Target.

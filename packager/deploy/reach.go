@@ -60,7 +60,7 @@ func (d *deployer) readGoal(ctx context.Context) error {
 
 // restoreGoal restores the goal at the deployed version's manager.
 func (d *deployer) restoreGoal(ctx context.Context) error {
-	if d.opts.Goal == nil {
+	if d.opts.Goal == nil || d.stored {
 		return nil
 	}
 	host, err := d.location.Host(ctx) // a port is forwarded to one pod, which may have been replaced

@@ -12,8 +12,22 @@ import (
 	"github.com/toskose/toskose/packager/deploy/backend"
 )
 
-// waitForUnits waits until all units answer, and stores the manager's address.
+// waitForOperator waits until Toskose's operator has carried out the applied manifests, if it makes the workloads.
+func (d *deployer) waitForOperator(ctx context.Context) (err error) {
+	if d.awaitOperator == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.opts.Timeout, fmt.Errorf("the operator is not done after %s", d.opts.Timeout))
+	defer cancel()
+	d.stored, err = d.awaitOperator(ctx)
+	return err
+}
+
+// waitForUnits waits until all units answer, and stores the manager's address. Nothing answers while the application is stored.
 func (d *deployer) waitForUnits(ctx context.Context) (err error) {
+	if d.stored {
+		return nil
+	}
 	d.address, err = d.wait(ctx, d.Info.Manager.User, d.password)
 	return err
 }

@@ -32,6 +32,7 @@ type Info struct {
 	Namespace    string
 	OwnNamespace bool   // the manifests include the namespace
 	Selector     string // kubectl's --selector for all objects of the application
+	Under        string // the resource above the Application, see Options.Under
 }
 
 // Managed is kubectl's --selector for the objects of all applications.
@@ -77,7 +78,11 @@ func (w *writer) about(external bool) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the description of the application: %w", err)
 	}
-	return map[string]string{infoAnnotation: string(data)}, nil
+	all := map[string]string{infoAnnotation: string(data)}
+	if w.opts.Under != "" {
+		all[underAnnotation] = w.opts.Under
+	}
+	return all, nil
 }
 
 // ReadInfo reads the description of the application in an output folder.
@@ -95,6 +100,7 @@ func ReadInfo(dir string) (Info, error) {
 		Namespace:    k.Namespace,
 		OwnNamespace: slices.Contains(k.Resources, NamespaceManifest),
 		Selector:     selectorOf(k.Metadata.Name),
+		Under:        k.Metadata.Annotations[underAnnotation],
 	}
 	text := k.Metadata.Annotations[infoAnnotation]
 	if text == "" || k.Namespace == "" || k.Metadata.Name == "" {

@@ -33,6 +33,10 @@ type Options struct {
 
 	// OpenShift leaves users and groups to the cluster, which assigns each namespace a range of its own.
 	OpenShift bool
+
+	// Under is the resource of a level, as KIND/NAME, to which the application belongs; "system": the top of the hierarchy.
+	// Toskose's operator then makes the workloads. Empty: the manifests have the workloads themselves.
+	Under string
 }
 
 // DefaultClusterDomain is the default of nearly every cluster.
@@ -48,6 +52,9 @@ func (o Options) Validate() error {
 	}
 	if o.Namespace != "" && !namespaceForm.MatchString(o.Namespace) {
 		return fmt.Errorf("namespace %q is not a name for a namespace: small letters, digits and '-', at most 63", o.Namespace)
+	}
+	if err := validateUnder(o.Under); err != nil {
+		return fmt.Errorf("--under %w", err)
 	}
 	return nil
 }
@@ -214,6 +221,7 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 		}
 	}
 	var problems []error
+	var components []component
 	for _, s := range w.plan.Services {
 		workload := w.workload(s)
 		if s.Job != nil {
@@ -227,9 +235,22 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 			problems = append(problems, err)
 			continue
 		}
-		documents := append([]any{patched}, w.services(s)...)
+		var documents []any
+		if w.opts.Under == "" {
+			documents = append(documents, patched)
+		} else {
+			c, err := w.component(s, patched)
+			if err != nil {
+				return nil, err
+			}
+			components = append(components, c)
+		}
+		documents = append(documents, w.services(s)...)
 		if s.UnitPort != 0 && !s.IsManager {
 			documents = append(documents, w.policy(s))
+		}
+		if len(documents) == 0 {
+			continue
 		}
 		if err := add("node-"+w.names[s.Name], documents...); err != nil {
 			return nil, err
@@ -238,9 +259,27 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	if w.opts.Under != "" {
+		if err := add(applicationFile, w.application(components)); err != nil {
+			return nil, err
+		}
+	}
+	return w.withKustomization(files, secrets)
+}
+
+// withKustomization adds the kustomization of the manifests.
+func (w *writer) withKustomization(files []output.File, secrets output.Secrets) ([]output.File, error) {
 	k, err := w.kustomization(files, secrets)
 	if err != nil {
 		return nil, err
+	}
+	if w.opts.Under != "" {
+		f, err := encode(path.Join(Folder, configurationFile+".yaml"), secretReferences())
+		if err != nil {
+			return nil, err
+		}
+		k.Configurations = []string{f.Name}
+		files = append(files, f)
 	}
 	f, err := encode(Kustomization, k)
 	return append(files, f), err

@@ -262,12 +262,15 @@ type policyPort struct {
 }
 
 type kustomization struct {
-	APIVersion string            `yaml:"apiVersion"`
-	Kind       string            `yaml:"kind"`
-	Metadata   metadata          `yaml:"metadata"`
-	Namespace  string            `yaml:"namespace"`
-	Resources  []string          `yaml:"resources"`
-	Secrets    []secretGenerator `yaml:"secretGenerator,omitempty"`
+	APIVersion string   `yaml:"apiVersion"`
+	Kind       string   `yaml:"kind"`
+	Metadata   metadata `yaml:"metadata"`
+	Namespace  string   `yaml:"namespace"`
+	Resources  []string `yaml:"resources"`
+
+	Configurations []string `yaml:"configurations,omitempty"`
+
+	Secrets []secretGenerator `yaml:"secretGenerator,omitempty"`
 }
 
 type secretGenerator struct {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toskose/toskose/operator/levels"
 	"github.com/toskose/toskose/packager"
 )
 
@@ -87,5 +88,8 @@ func (w *writer) level() string {
 func (w *writer) ownNamespace() object {
 	all := w.labels("")
 	all["pod-security.kubernetes.io/enforce"] = w.level()
+	if w.opts.Under != "" {
+		all[levels.Enabled] = levels.EnabledValue
+	}
 	return object{APIVersion: "v1", Kind: "Namespace", Metadata: metadata{Name: w.app, Labels: all}}
 }

@@ -236,3 +236,18 @@ func TestSecretsDifferByNameOnly(t *testing.T) {
 		}
 	}
 }
+
+// Below a level, an application has the same containers: the operator makes them.
+func TestBelowALevelAReleaseIsComparedByItsWorkloads(t *testing.T) {
+	t.Parallel()
+	below := shop()
+	below.cluster.Under = "asset/robot-1"
+	if got := lines(difference(t, release.Kubernetes, shop(), below)); len(got) > 0 {
+		t.Errorf("the level makes a difference:\n%s", strings.Join(got, "\n"))
+	}
+	changed := shop()
+	changed.cluster.Under, changed.cluster.PullSecret = "asset/robot-1", "registry"
+	if got := lines(difference(t, release.Kubernetes, below, changed)); len(got) == 0 {
+		t.Error("a changed pod makes no difference")
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/toskose/toskose/operator/levels"
 	"github.com/toskose/toskose/packager/kubernetes"
 )
 
@@ -43,6 +44,7 @@ func (c *Contents) readKubernetes(dir string) error {
 		}
 		all = append(all, documents...)
 	}
+	all = withWorkloads(all)
 	r := manifests{c, k.Namespace, k.secrets(dir), map[string]string{}}
 	for _, o := range all {
 		r.name(o)
@@ -51,6 +53,24 @@ func (c *Contents) readKubernetes(dir string) error {
 		r.add(o)
 	}
 	return nil
+}
+
+// withWorkloads replaces the Application of an application below a level by the workloads that the operator makes of it.
+func withWorkloads(all []map[string]any) []map[string]any {
+	var out []map[string]any
+	for _, o := range all {
+		if o["kind"] != levels.Application.Kind {
+			out = append(out, o)
+			continue
+		}
+		spec, _ := o["spec"].(map[string]any)
+		for _, c := range list(spec, "components") {
+			if w, ok := c["workload"].(map[string]any); ok {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
 }
 
 // secrets returns the pod attributes of the kustomization's secrets. A changed value replaces the pods if the secret's name

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toskose/toskose/operator/levels"
 	"github.com/toskose/toskose/packager"
 	"github.com/toskose/toskose/packager/command"
 	"github.com/toskose/toskose/packager/kubernetes"
@@ -23,6 +24,7 @@ type cluster struct {
 	about           kubernetes.Info
 	dir             string         // the folder that the application was packaged in; empty: unknown
 	replicas        map[string]int // original number of replicas of stopped workloads
+	paused          bool           // Toskose's operator leaves the workloads alone
 
 	patience, pause time.Duration // timeout for a pod to start, and interval between checks
 }
@@ -197,7 +199,25 @@ func (c *cluster) Tidy(ctx context.Context) (started []string, err error) {
 		}
 		started = append(started, workload)
 	}
-	return started, nil
+	if slices.ContainsFunc(found, isOfOperator) { // a command may have been killed before it stopped a workload
+		err = c.setPaused(ctx, false)
+	}
+	return started, err
+}
+
+func isOfOperator(o command.Object) bool { return isWorkload(o) && o.IsControlled() }
+
+// setPaused makes Toskose's operator leave the workloads of the application alone, or no longer.
+func (c *cluster) setPaused(ctx context.Context, paused bool) error {
+	change := levels.Paused + "-"
+	if paused {
+		change = levels.Paused + "=true"
+	}
+	err := c.Run(ctx, nil, nil, "annotate", levels.Application.Resource(), "--selector", c.about.Selector, "--overwrite", change)
+	if err != nil {
+		return fmt.Errorf("cannot pause or resume the operator's work on the application: %w", err)
+	}
+	return nil
 }
 
 // annotationReplicas stores the original number of replicas of a workload that was scaled to zero.
@@ -237,6 +257,12 @@ func (c *cluster) Stop(ctx context.Context, u User) error {
 	if err != nil {
 		return fmt.Errorf("cannot stop pod %q: %w", u.Name, err)
 	}
+	if isOfOperator(w) && !c.paused {
+		if err := c.setPaused(ctx, true); err != nil {
+			return fmt.Errorf("cannot stop pod %q: %w", u.Name, err)
+		}
+		c.paused = true
+	}
 	if _, stopped := c.replicas[u.Service]; !stopped {
 		c.replicas[u.Service] = w.Replicas()
 		if err := c.Run(ctx, nil, nil, "annotate", "--overwrite", u.Service, fmt.Sprintf("%s=%d", annotationReplicas, w.Replicas())); err != nil {
@@ -274,6 +300,10 @@ func (c *cluster) Start(ctx context.Context, u User) error {
 	if err != nil {
 		return fmt.Errorf("cannot start %q again: %w", u.Service, err)
 	}
+	if c.paused && len(c.replicas) == 0 {
+		c.paused = false
+		return c.setPaused(ctx, false)
+	}
 	return nil
 }
 
@@ -295,6 +325,9 @@ func (c *cluster) template(ctx context.Context, claim string) (manager command.O
 	if !slices.ContainsFunc(found, isManager) && c.dir != "" {
 		if found, err = c.Objects(ctx, "apply", "--kustomize", c.dir, "--dry-run=client"); err != nil {
 			return manager, nil, fmt.Errorf("cannot read the manifests of %q: %w", c.dir, err)
+		}
+		for _, o := range found {
+			found = append(found, o.Workloads()...)
 		}
 	}
 	for _, o := range found {

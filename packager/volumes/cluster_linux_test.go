@@ -87,6 +87,8 @@ func asKubectl(dir string, args []string) int {
 		show("events.json")
 	case strings.Contains(words, "get statefulset/store"):
 		fmt.Print(`{"kind": "StatefulSet", "spec": {"replicas": 2}}`)
+	case strings.Contains(words, "get statefulset/owned"):
+		fmt.Print(`{"kind": "StatefulSet", "metadata": {"ownerReferences": [{"kind": "Component", "controller": true}]}, "spec": {"replicas": 2}}`)
 	case verb == "get":
 		show("objects.json")
 	case verb == "logs":
@@ -340,6 +342,36 @@ rollout status statefulset/store
 	}
 }
 
+// The operator would start a stopped workload of its own again, so its application is paused meanwhile.
+func TestTheOperatorIsPausedWhileAWorkloadOfItsIsStopped(t *testing.T) {
+	t.Parallel()
+	c, dir := clusterOf(t, "", nil)
+	for _, pod := range []string{"owned-0", "owned-1"} {
+		if err := c.Stop(t.Context(), User{Name: pod, Service: "statefulset/owned"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Start(t.Context(), User{Service: "statefulset/owned"}); err != nil {
+		t.Fatal(err)
+	}
+	want := `get statefulset/owned --output json
+annotate applications.toskose.io --selector app.kubernetes.io/part-of=shop,app.kubernetes.io/managed-by=toskose --overwrite toskose.io/paused=true
+annotate --overwrite statefulset/owned io.toskose.replicas=2
+scale statefulset/owned --replicas=0
+wait --for=delete pod/owned-0 --timeout 5m0s
+get statefulset/owned --output json
+scale statefulset/owned --replicas=0
+wait --for=delete pod/owned-1 --timeout 5m0s
+scale statefulset/owned --replicas=2
+annotate statefulset/owned io.toskose.replicas-
+rollout status statefulset/owned
+annotate applications.toskose.io --selector app.kubernetes.io/part-of=shop,app.kubernetes.io/managed-by=toskose --overwrite toskose.io/paused-
+`
+	if diff := cmp.Diff(want, called(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestWhatAKilledCommandHasLeftOnAClusterIsUndone: pods beside volumes are removed, one that runs
 // once it has ended, and a workload has its replicas again.
 func TestWhatAKilledCommandHasLeftOnAClusterIsUndone(t *testing.T) {
@@ -396,5 +428,29 @@ annotate --overwrite persistentvolumeclaim data io.toskose.restore-
 `
 	if diff := cmp.Diff(want, called(t, dir)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAPauseThatAKilledCommandHasLeftEnds(t *testing.T) {
+	t.Parallel()
+	owned := strings.Replace(shop, `{"name": "store", "annotations"`, `{"name": "store", "ownerReferences": [{"kind": "Component", "controller": true}], "annotations"`, 1)
+	c, dir := clusterOf(t, fmt.Sprintf(owned, "", ""), map[string]string{"left.json": `{"items": []}`})
+	if _, err := c.Tidy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := called(t, dir); !strings.HasSuffix(all, "--overwrite toskose.io/paused-\n") {
+		t.Errorf("the operator is still paused:\n%s", all)
+	}
+}
+
+func TestTheFolderOfAnApplicationBelowALevelSaysWhatCopies(t *testing.T) {
+	t.Parallel()
+	const folder = `{"items": [{"kind": "Application", "metadata": {"name": "shop"}, "spec": {"components": [{"name": "toskose-manager", "workload":
+  {"kind": "Deployment", "metadata": {"name": "toskose-manager"}, "spec": {"template": {"spec": {"containers": [{"image": "shop-manager:1", "env": [{"name": "TOSKOSE_MANAGER_PORT"}]}]}}}}}]}}]}`
+	c, _ := clusterOf(t, `{"items": []}`, map[string]string{"folder.json": folder})
+	c.dir = t.TempDir()
+	manager, _, err := c.template(t.Context(), "shop-data")
+	if err != nil || manager.Metadata.Name != "toskose-manager" {
+		t.Errorf("the manager is %q: %v", manager.Metadata.Name, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Check returns an error if external secrets of the folder do not exist, or if objects in the namespace belong to others.
 func (c *Cluster) Check(ctx context.Context) error {
-	if err := c.checkSecrets(ctx); err != nil {
+	if err := errors.Join(c.checkOperator(ctx), c.checkSecrets(ctx)); err != nil {
 		return err
 	}
 	return errors.Join(c.checkVolumes(ctx), c.checkOwners(ctx))

@@ -31,7 +31,8 @@ type Cluster struct {
 
 	external []string // claims of external volumes of removed workloads
 
-	past map[string]bool // see rollout
+	past     map[string]bool // see rollout
+	operator *bool           // see hasOperator; nil: not known yet
 }
 
 // The kinds of an application's objects, in kubectl's notation. Volume claims are separate because their data outlives a
@@ -115,7 +116,7 @@ func (c *Cluster) Apply(ctx context.Context, log release.Log) (renewed map[strin
 }
 
 func (c *Cluster) apply(ctx context.Context, log release.Log) error {
-	if err := c.Record(ctx, log); err != nil {
+	if err := errors.Join(c.leaveOperator(ctx), c.Record(ctx, log)); err != nil {
 		return err
 	}
 	out, err := c.all.Output(ctx, "apply", "--kustomize", c.Dir)
@@ -137,7 +138,7 @@ func (c *Cluster) apply(ctx context.Context, log release.Log) error {
 	if !changed {
 		c.Say("%s: unchanged", c.Info.App)
 	}
-	if err := c.annotate(ctx, log); err != nil {
+	if err := c.Record(ctx, log); err != nil {
 		return err
 	}
 	return c.prune(ctx, runningKinds)
@@ -152,9 +153,9 @@ func (c *Cluster) prune(ctx context.Context, kinds string) error {
 	if err != nil {
 		return err
 	}
-	old := slices.DeleteFunc(all, func(name string) bool { return slices.Contains(c.applied, name) })
-	if len(old) == 0 {
-		return nil
+	old, err := c.free(ctx, slices.DeleteFunc(all, func(name string) bool { return slices.Contains(c.applied, name) }))
+	if err != nil || len(old) == 0 {
+		return err
 	}
 	if err := c.in.Run(ctx, nil, nil, append([]string{"delete", "--ignore-not-found", "--cascade=foreground"}, old...)...); err != nil {
 		return err
@@ -171,6 +172,9 @@ func (c *Cluster) Down(ctx context.Context, _ release.Log) error {
 		return err
 	}
 	if err := c.recordExternal(ctx); err != nil {
+		return err
+	}
+	if err := c.removeApplications(ctx); err != nil {
 		return err
 	}
 	if err := c.remove(ctx, runningKinds+","+secretKinds); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/toskose/toskose/packager/release"
 )
 
-// Releases reads the annotations of the workloads.
+// Releases reads the annotations of the workloads, and of the Application if the operator makes them.
 func (c *Cluster) Releases(ctx context.Context) (map[string]release.Log, error) {
 	all, err := c.in.Objects(ctx, "get", workloadKinds, "--selector", c.info.Selector)
 	if err != nil {
@@ -14,21 +14,20 @@ func (c *Cluster) Releases(ctx context.Context) (map[string]release.Log, error) 
 	}
 	logs := map[string]release.Log{}
 	for _, o := range all {
+		if o.IsControlled() {
+			continue
+		}
 		logs[o.Workload()] = release.Decode(o.Metadata.Annotations[release.Label])
 	}
-	return logs, nil
+	return logs, c.addApplications(ctx, logs)
 }
 
-// Record annotates the existing workloads.
+// Record annotates the existing workloads, or the Application if the operator makes them. It does not annotate pods, since that
+// would replace them.
 func (c *Cluster) Record(ctx context.Context, log release.Log) error {
-	all, err := c.list(ctx, workloadKinds)
+	all, err := c.recorded(ctx)
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	return c.annotate(ctx, log)
-}
-
-// annotate adds the log to all workloads. It does not annotate their pods, since that would replace them.
-func (c *Cluster) annotate(ctx context.Context, log release.Log) error {
-	return c.in.Run(ctx, nil, nil, "annotate", workloadKinds, "--selector", c.info.Selector, "--overwrite", release.Label+"="+log.Encode())
+	return c.in.Run(ctx, nil, nil, append(append([]string{"annotate"}, all...), "--overwrite", release.Label+"="+log.Encode())...)
 }
