@@ -42,11 +42,17 @@ type Exchange struct {
 	opts     Options
 	revision wire.Revision // the highest one that a manager of this application wrote
 	copies   map[string]*copyState
+	looks    int
 }
+
+// rereads is after how many looks all documents are read again: of two managers that write at the same time, one may
+// replace the document of the other.
+const rereads = 30
 
 // copyState is what one instance stores.
 type copyState struct {
 	has      []string      // the instances in its document, sorted
+	full     bool          // it cannot store a document
 	replaces wire.Revision // of a document that is ignored, and is replaced even if its revision is higher; zero: none
 }
 
@@ -70,20 +76,19 @@ func (e *Exchange) Run(ctx context.Context) {
 // look reads the documents of new holders, and writes to holders whose document lacks a removed container.
 func (e *Exchange) look(ctx context.Context) {
 	chosen := chooseHolders(e.opts.Snapshot())
+	e.looks++
+	again := e.looks%rereads == 0 || !e.hold(chosen, instancesOf(e.opts.Removed()))
 	for _, r := range chosen {
-		if e.copies[r.Instance] == nil {
+		if again || e.copies[r.Instance] == nil { // another manager may have written since
 			e.recall(ctx, r)
 		}
 	}
 	e.forget(chosen)
 	known := e.opts.Removed()
-	if len(known) == 0 {
-		return
-	}
 	names := instancesOf(known)
 	var text []byte
 	for _, r := range chosen {
-		if c := e.copies[r.Instance]; c == nil || includes(c.has, names) {
+		if c := e.copies[r.Instance]; c == nil || c.full || includes(c.has, names) {
 			continue
 		}
 		if text == nil {
@@ -96,6 +101,14 @@ func (e *Exchange) look(ctx context.Context) {
 		}
 		e.write(ctx, r, text, names)
 	}
+}
+
+// hold reports whether the documents of replicas have all the instances.
+func (e *Exchange) hold(chosen []*mirror.Replica, names []string) bool {
+	return !slices.ContainsFunc(chosen, func(r *mirror.Replica) bool {
+		c := e.copies[r.Instance]
+		return c != nil && !c.full && !includes(c.has, names)
+	})
 }
 
 // chooseHolders returns the replicas that store the document. All managers choose the same ones of the same replicas, and
@@ -124,7 +137,11 @@ func rank(r *mirror.Replica) uint64 {
 // recall reads the document of a replica.
 func (e *Exchange) recall(ctx context.Context, r *mirror.Replica) {
 	d, err := e.opts.Copies(r.Node, r.Instance).Read(ctx)
-	if err != nil && !errors.Is(err, keep.ErrNoRoom) {
+	if errors.Is(err, keep.ErrNoRoom) {
+		e.copies[r.Instance] = &copyState{full: true}
+		return
+	}
+	if err != nil {
 		return // it is tried again
 	}
 	c := &copyState{}
@@ -176,12 +193,15 @@ func (e *Exchange) write(ctx context.Context, r *mirror.Replica, text []byte, na
 	d.Content = e.opts.Keys().Sign(wire.RemovedDocument, d)
 	err := e.opts.Copies(r.Node, r.Instance).Write(ctx, d)
 	var newer *keep.NewerError
+	code, _ := wire.FaultCodeOf(err)
 	switch {
 	case errors.As(err, &newer):
 		delete(e.copies, r.Instance)
-	case errors.Is(err, keep.ErrNoRoom), err == nil:
+	case errors.Is(err, keep.ErrNoRoom), code == wire.NoDocument: // a unit of an earlier release does not know the name
+		c.full = true
+	case err == nil:
 		c.has, c.replaces = names, wire.Revision{}
-	default: // such as a unit of an earlier release, which has no such document
+	default:
 		e.opts.Logger.Debug("cannot store the history of removed containers", "node", r.Node, "replica", r.Address, "err", err)
 	}
 }

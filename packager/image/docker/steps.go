@@ -48,23 +48,24 @@ func (e *Engine) recordStep(line string) {
 	e.changes.steps[id[:12]] = true
 }
 
-// After its client has disconnected, an engine completes the step that it is at. removeSteps looks for images until
-// steadyLooks successive looks, with a pause between them, have found none.
+// After its client has disconnected, an engine completes the step that it is at. removeSteps looks for images until it has
+// found none for steadyTime, and in steadyLooks looks: an engine that is slow to list images is also slow to complete a step.
 const (
-	steadyLooks = 8
-	pauseOfLook = 250 * time.Millisecond
+	steadyTime  = 3 * time.Second
+	steadyLooks = 15
+	pauseOfLook = 200 * time.Millisecond
 )
 
 // removeSteps removes the unnamed images that interrupted builds made.
 func (e *Engine) removeSteps(ctx context.Context, by recorded) {
-	for steady := 0; steady < steadyLooks; steady++ {
+	for looks, since := 0, time.Now(); looks < steadyLooks || time.Since(since) < steadyTime; looks++ {
 		found, err := e.Client.ImageList(ctx, image.ListOptions{All: true})
 		if err != nil {
 			e.Log.Debugf("images of unfinished builds stay: %v\n", err)
 			return
 		}
 		for _, id := range by.made(found) {
-			steady = -1
+			looks, since = 0, time.Now()
 			if _, err := e.Client.ImageRemove(ctx, id, image.RemoveOptions{}); err != nil {
 				e.Log.Debugf("the image %s of a build step is not removed yet: %v\n", id, err)
 			}
