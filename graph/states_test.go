@@ -165,6 +165,9 @@ func TestNothingOfAStateDiagramTouchesALabel(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, folder := range folders {
+		if folder.Name() == "plant" { // resources of the operator, without a topology
+			continue
+		}
 		archive, err := csar.Open("../examples/" + folder.Name())
 		if err != nil {
 			continue // of something else
