@@ -281,7 +281,7 @@ func TestThePageIsOpenedWithAToken(t *testing.T) {
 	b.ClickText("form.signin button", "Use a token instead")
 	b.Expect("401 /api/v1/session")
 	b.SignInWithToken("nobody's")
-	b.Says(".refused", "not valid, or no longer")
+	b.Says(".refused", "This token is not valid")
 	b.Named()
 	b.Picture("signin-token")
 	const make = `fetch('/api/v1/tokens', {method: 'POST', headers: {Authorization: 'Basic ' + btoa("olga:olga's password"), 'Toskose-Page': '1'}}).then(r => r.json()).then(t => t.access_token)`

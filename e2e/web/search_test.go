@@ -31,7 +31,7 @@ func TestThePageSearches(t *testing.T) {
 		b.Press("\r")
 		b.Await(`!document.querySelector('.palette') && location.hash.startsWith("` + want.leads + `")`)
 	}
-	b.Says(".plan", "nothing to do")
+	b.Says(".plan", "Nothing has to be done")
 	b.Ask(`dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true}))`)
 	b.Await(`!!document.querySelector('.palette')`)
 	b.Press("api")
