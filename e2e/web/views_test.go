@@ -3,7 +3,10 @@
 package web_test
 
 import (
+	"cmp"
+	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -170,6 +173,22 @@ func TestEveryViewOfTasksAndOfMany(t *testing.T) {
 	b.GoTo("#/component/container000/component007")
 	b.Says(".panel", "retrying: 3 of 5")
 	b.Look("task-retrying")
+}
+
+func TestTheViewsOfThirtyAndThreeHundredComponents(t *testing.T) {
+	for _, n := range []int{30, 300} {
+		l := newLarge(n)
+		b := browser.Open(t, serve(t, l, &atomic.Bool{}).URL, 1440, nobody)
+		b.ExpectMany("404 /api/v1/logs") // of a component without a real unit
+		b.SignIn("admin", "pw")
+		b.Await(fmt.Sprintf(`document.querySelector("main")?.innerText.includes("%d up")`, n))
+		for _, view := range []string{"", "components", "goal", "component/container001/component012"} {
+			b.GoTo("#/" + view)
+			b.Await(`!document.querySelector('main .empty')`)
+			name, _, _ := strings.Cut(cmp.Or(view, "topology"), "/")
+			b.Look(fmt.Sprint(name, "-of-", n))
+		}
+	}
 }
 
 func TestEveryViewOfATask(t *testing.T) {
