@@ -65,9 +65,9 @@ func (b *Builder) Build(whole context.Context, plan *packager.Plan, archive fs.F
 	}
 	wait()
 	if err != nil && whole.Err() != nil {
-		b.engine.Undo(ctx)
+		b.engine.Undo(whole)
 	} else {
-		b.engine.Finish(ctx)
+		b.engine.Finish(whole)
 	}
 	return err
 }

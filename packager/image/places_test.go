@@ -377,6 +377,44 @@ func TestAnEngineThatGoesAwayLeavesNothing(t *testing.T) {
 	b.checkLeft()
 }
 
+// TestABuildThatFailsRemovesWhatItHasReplaced: one image is replaced, and the next one is not loaded.
+func TestABuildThatFailsRemovesWhatItHasReplaced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	plan := b.plan()
+	other := plan.Images[0]
+	other.Name, other.Node, other.Env = b.name+":other", "other", map[string]string{"OTHER": "yes"}
+	engine.Remove(t, b.Client, other.Name)
+	plan.Images = append(plan.Images, other)
+	if err := b.build(plan, script, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := b.id(":api")
+	own, _ := b.made.Pinned(b.name + ":api")
+	if _, err := b.ImageRemove(t.Context(), own, dockerimage.RemoveOptions{}); err != nil { // the old image has the name only
+		t.Fatal(err)
+	}
+	for i := range plan.Images {
+		plan.Images[i].Env = map[string]string{"CHANGED": fmt.Sprint(i)}
+	}
+	var loads atomic.Int32
+	b.through(at("/images/load", func(w http.ResponseWriter, r *http.Request, engine http.Handler) {
+		if loads.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+		engine.ServeHTTP(w, r)
+	}))
+	if err := b.build(plan, script, nil); err == nil {
+		t.Fatal("a build whose second image is not loaded succeeds")
+	}
+	if b.id(":api") == before {
+		t.Fatal("the first image was not replaced")
+	}
+	if _, err := b.ImageInspect(t.Context(), before); err == nil {
+		t.Errorf("the replaced image %s stays", before)
+	}
+}
+
 // stopping interrupts when the engine answers with a text.
 type stoppingWriter struct {
 	http.ResponseWriter
