@@ -45,11 +45,19 @@ func (e *exporter) Shutdown(context.Context) error {
 // maxRetryPause bounds the pause before a repeated request.
 const maxRetryPause = 30 * time.Second
 
-// ExportSpans implements [sdk.SpanExporter]. It repeats a request as the OTLP specification says, until ctx ends.
+// ExportSpans implements [sdk.SpanExporter]. It logs an error itself, because the SDK would print it to the standard error.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
 	}
+	if err := e.export(ctx, spans); err != nil {
+		e.logger.Warn("spans are lost", "spans", len(spans), "err", err)
+	}
+	return nil
+}
+
+// export sends spans, and repeats the request as the OTLP specification says, until ctx ends.
+func (e *exporter) export(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	body, err := json.Marshal(encode(spans))
 	if err != nil {
 		return fmt.Errorf("encode spans: %w", err)

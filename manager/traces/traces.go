@@ -47,7 +47,7 @@ func New(ctx context.Context, opts Options) (*Traces, error) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	provider := sdk.NewTracerProvider(
-		sdk.WithResource(named), sdk.WithIDGenerator(derived{}), sdk.WithBatcher(logged{newExporter(s, opts.Logger), opts.Logger}),
+		sdk.WithResource(named), sdk.WithIDGenerator(derived{}), sdk.WithBatcher(newExporter(s, opts.Logger)),
 	)
 	opts.Logger.Info("traces are exported", "endpoint", s.endpoint)
 	return &Traces{provider, provider.Tracer(scopeName, trace.WithInstrumentationVersion(opts.Version))}, nil
@@ -62,19 +62,6 @@ func (t *Traces) Close(ctx context.Context, limit time.Duration) error {
 
 // Flush exports the spans that have ended.
 func (t *Traces) Flush(ctx context.Context) error { return t.provider.ForceFlush(ctx) }
-
-// logged logs the errors of an exporter, which the SDK would print to the standard error.
-type logged struct {
-	*exporter
-	logger *slog.Logger
-}
-
-func (l logged) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	if err := l.exporter.ExportSpans(ctx, spans); err != nil {
-		l.logger.Warn("spans are lost", "spans", len(spans), "err", err)
-	}
-	return nil
-}
 
 // Way is an attempt to reach a goal: since the goal was set, or since it was no longer reached.
 type Way struct {
