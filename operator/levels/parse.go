@@ -67,12 +67,19 @@ func parseKind(word, group string) Kind {
 	if !given {
 		plural = singular + "s"
 	}
-	k := Kind{Group: group, Singular: singular, Plural: plural, Kind: singular}
-	if singular != "" {
-		k.Kind = strings.ToUpper(singular[:1]) + singular[1:]
-	}
-	return k
+	return Kind{Group: group, Singular: singular, Plural: plural, Kind: KindName(singular)}
 }
+
+// KindName returns the kind of a level, which is its name with its first letter capitalised.
+func KindName(singular string) string {
+	if singular == "" {
+		return ""
+	}
+	return strings.ToUpper(singular[:1]) + singular[1:]
+}
+
+// IsName reports whether a level can have a name.
+func IsName(name string) bool { return len(name) <= maxLabel && nameForm.MatchString(name) }
 
 // refuseName returns the reason why a singular or plural is not possible, or "".
 func refuseName(name string) string {

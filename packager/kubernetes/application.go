@@ -21,11 +21,8 @@ const (
 	configurationFile = "configuration"
 )
 
-// The parts of Options.Under.
-var (
-	levelForm = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
-	upperForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
-)
+// upperForm is the form of the name in Options.Under.
+var upperForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 // validateUnder returns an error unless under is empty, the top of the hierarchy, or KIND/NAME.
 func validateUnder(under string) error {
@@ -33,7 +30,7 @@ func validateUnder(under string) error {
 		return nil
 	}
 	kind, name, ok := strings.Cut(under, "/")
-	if !ok || !levelForm.MatchString(kind) || len(name) > maxDomain || !upperForm.MatchString(name) {
+	if !ok || !levels.IsName(kind) || len(name) > maxDomain || !upperForm.MatchString(name) {
 		return fmt.Errorf("%q is neither KIND/NAME, such as asset/line-1-robot-1, nor %s", under, levels.System)
 	}
 	return nil
@@ -45,7 +42,7 @@ func upperOf(under string) (kind, name string) {
 	if !ok {
 		return "", ""
 	}
-	return strings.ToUpper(kind[:1]) + kind[1:], name
+	return levels.KindName(kind), name
 }
 
 type applicationSpec struct {

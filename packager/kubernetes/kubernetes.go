@@ -223,16 +223,12 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 	var problems []error
 	var components []component
 	for _, s := range w.plan.Services {
-		workload := w.workload(s)
-		if s.Job != nil {
-			var err error
-			if workload, err = w.job(s, secrets); err != nil {
-				return nil, err
-			}
-		}
-		patched, err := w.patched(s, workload)
+		patched, patchErr, err := w.patchedWorkload(s, secrets)
 		if err != nil {
-			problems = append(problems, err)
+			return nil, err
+		}
+		if patchErr != nil {
+			problems = append(problems, patchErr)
 			continue
 		}
 		var documents []any
@@ -265,6 +261,18 @@ func (w *writer) files(secrets output.Secrets) ([]output.File, error) {
 		}
 	}
 	return w.withKustomization(files, secrets)
+}
+
+// patchedWorkload returns the workload of a service with the user's patch. patchErr is a mistake in the patch.
+func (w *writer) patchedWorkload(s packager.Service, secrets output.Secrets) (patched any, patchErr, err error) {
+	workload := w.workload(s)
+	if s.Job != nil {
+		if workload, err = w.job(s, secrets); err != nil {
+			return nil, nil, err
+		}
+	}
+	patched, patchErr = w.patched(s, workload)
+	return patched, patchErr, nil
 }
 
 // withKustomization adds the kustomization of the manifests.
