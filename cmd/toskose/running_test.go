@@ -125,6 +125,9 @@ func TestCommandsOfARunningApplication(t *testing.T) {
 	r.want(t, "ps -o wide", cli.ExitOK, "REPLICA")
 	r.want(t, "ps -o csv", cli.ExitUsage, "table, wide, json, yaml")
 
+	r.want(t, "wait backend -o json", cli.ExitOK, `"done": true`)
+	r.want(t, "wait -o yaml", cli.ExitOK, "\ndone: true\n")
+	r.want(t, "restart api -o json", cli.ExitOK, `"operation":"stop"`, `"operation":"start"`, `"outcome":"succeeded"`)
 	r.want(t, "restart api", cli.ExitOK, "api:Standard.stop on 127.0.0.1", "api:Standard.start on 127.0.0.1")
 	var g client.Goal
 	if err := json.Unmarshal([]byte(r.want(t, "goal -o json", cli.ExitOK)), &g); err != nil || len(g.Holds) > 0 {

@@ -23,7 +23,9 @@ func newRestart(s *session) *cobra.Command {
 		Long: `Stop components and start them again, one after the other, on all replicas or on
 one, or with --rolling on one replica after the other. A stopped component is only
 started. Dependents keep running, and the component is not put on hold. NODE/GROUP:*
-stands for all programs of a group of an attached container.`,
+stands for all programs of a group of an attached container.
+
+With -o json, each execution is an object on a line; with -o yaml, a document.`,
 		Example: "  toskose restart --dir thinking-toskosed api\n  toskose restart --dir thinking-toskosed api gui --rolling",
 		Args:    cli.Args(1, math.MaxInt),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -55,6 +57,7 @@ stands for all programs of a group of an attached container.`,
 		},
 	}
 	s.Register(cmd)
+	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(componentNames)
 	cmd.Flags().StringVar(&replica, "replica", "", "the replica to restart them on, by `ADDRESS` or instance (default all)")
 	cmd.Flags().BoolVar(&rolling, "rolling", false, "restart them on one replica after the other")
@@ -112,8 +115,15 @@ func (s *session) restart(ctx context.Context, c *client.Client, of client.Compo
 		if err != nil {
 			return err
 		}
+		if s.output.ForPrograms() {
+			if err := s.output.ShowNext(s.streams.Out, x); err != nil {
+				return err
+			}
+		}
 		if err := failure(x); err != nil {
-			s.printOutput(x)
+			if !s.output.ForPrograms() {
+				s.printOutput(x)
+			}
 			return err
 		}
 	}

@@ -29,7 +29,9 @@ any other state applies to its components. Without a NAME, wait for the whole go
 
 When waiting for one task to be completed, the exit code is that of the task: the
 command exits as soon as the task has failed, with the code of its first failed
-index, or 124 if the deadline or a time limit ended it.`,
+index, or 124 if the deadline or a time limit ended it.
+
+With -o json or -o yaml, it ends by printing the goal and its progress.`,
 		Example: `  toskose wait --dir thinking-toskosed
   toskose wait --dir thinking-toskosed api --for running --timeout 30s
   toskose wait --dir thinking-toskosed backend --for running
@@ -39,14 +41,25 @@ index, or 124 if the deadline or a time limit ended it.`,
 				return cli.Misuse(errors.New("--for needs the name of a component, container or group"))
 			}
 			return s.Ask(func(c *client.Client) error {
+				var err error
 				if len(names) == 0 {
-					return s.awaitGoal(cmd.Context(), c, timeout)
+					err = s.awaitGoal(cmd.Context(), c, timeout)
+				} else {
+					err = awaitStates(cmd.Context(), c, names, state, timeout)
 				}
-				return awaitStates(cmd.Context(), c, names, state, timeout)
+				if err != nil || !s.output.ForPrograms() {
+					return err
+				}
+				g, err := c.Goal(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return s.output.Show(s.streams.Out, g, nil)
 			})
 		},
 	}
 	s.Register(cmd)
+	s.output.Register(cmd)
 	cmd.ValidArgsFunction = s.completion(allNames)
 	cmd.Flags().StringVar(&state, "for", "", "the `STATE` to wait for (default: the state in the goal)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait")
