@@ -11,7 +11,7 @@ import (
 	"github.com/toskose/toskose/internal/located"
 )
 
-// NodeFile is the file that one machine joins with. Everybody may read it: the token is encrypted.
+// NodeFile is the file that one machine joins with. It is not secret: the token is encrypted.
 type NodeFile struct {
 	Name     string            `json:"node_name"`
 	ID       string            `json:"node_id"`
