@@ -64,12 +64,18 @@ func (b *Builder) Build(whole context.Context, plan *packager.Plan, archive fs.F
 		cancel()
 	}
 	wait()
-	if err != nil && whole.Err() != nil {
-		b.engine.Undo(whole)
-	} else {
-		b.engine.Finish(whole)
-	}
+	b.settle(whole, err)
 	return err
+}
+
+// settle ends a build that returned err: it undoes the changes on the engine if the build was interrupted, and makes them
+// final otherwise.
+func (b *Builder) settle(ctx context.Context, err error) {
+	if err != nil && ctx.Err() != nil {
+		b.engine.Undo(ctx)
+	} else {
+		b.engine.Finish(ctx)
+	}
 }
 
 func (b *Builder) buildAll(ctx context.Context, plan *packager.Plan, archive fs.FS) error {

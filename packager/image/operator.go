@@ -21,7 +21,8 @@ func OperatorImage(version string) string { return operatorBinary.name + ":" + T
 
 // BuildOperator builds the image of the operator from the local binary, names it ref on the engine, and pushes it if the options
 // request that.
-func (b *Builder) BuildOperator(ctx context.Context, ref string) error {
+func (b *Builder) BuildOperator(ctx context.Context, ref string) (err error) {
+	defer func() { b.settle(ctx, err) }()
 	b.temp = &layer.Temp{In: b.opts.Temp}
 	defer b.temp.Remove()
 	b.engine.Keychain = docker.WithPasswords(b.opts.Keychain, nil)
