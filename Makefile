@@ -148,7 +148,7 @@ e2e-clusters: ## three machines of a lab form a cluster from their files alone; 
 .PHONY: bench-clusters
 bench-clusters: ## folders of 200 clusters; with TOSKOSE_MACHINES, the time from join to Ready, too
 	go run ./scripts/benchclusters
-	@[ -z "$$TOSKOSE_MACHINES" ] || { $(CLUSTERS) -run JoinToReady ./e2e; cat build/clusters.md; }
+	@[ -z "$${TOSKOSE_MACHINES:-}" ] || { $(CLUSTERS) -run JoinToReady ./e2e; cat build/clusters.md; }
 
 # Each has engines of its own, which scripts/lab.sh makes: root, Docker and docker-registry are needed. The tables
 # are in build/chaos-*.md.
